@@ -114,32 +114,51 @@ impl DataFiles {
         }
     }
 
-    /// Reads a range of a mirrored file from the first mirror that can be read.
+    /// Reads a range of a mirrored file from the first mirror that has all of it. If none has, the
+    /// longest one counts.
     fn read_mirror(
         &self,
         record: &PlaceRecord,
         (offset, length): (u64, u64),
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
-        let (start, mut why) = (bytes.len(), None);
+        let (mut longest, mut why) = (None::<Vec<u8>>, None);
         for at in record.whole() {
-            let piece = StripePiece { server: at, offset, length };
-            let read = self.on_mirror((record, at), |file| {
-                let mut read = Vec::new();
-                read_piece(file, piece, &mut read).map(|()| read)
-            });
-            match read {
-                Ok(Some(read)) => {
-                    bytes.extend(read);
-                    why = None;
-                    break;
-                }
+            match self.read_one((record, at), (offset, length)) {
                 Ok(None) => {}
+                Ok(Some(read)) if read.len() as u64 >= length => {
+                    bytes.extend(read);
+                    return Ok(());
+                }
+                Ok(Some(read)) => longest = Some(longer(longest, read)),
                 Err(status) => why = Some(reason(why.unwrap_or(Status::Io), status)),
             }
         }
-        bytes.resize(start + length as usize, 0);
-        why.map_or(Ok(()), Err)
+        // A mirror that does not answer may have the bytes.
+        if let Some(why) = why {
+            return Err(why);
+        }
+        // A file without any data file was not written, unless a broken mirror has the data file.
+        if longest.is_none() && record.is_degraded() {
+            return Err(Status::Io);
+        }
+        let end = bytes.len() + length as usize;
+        bytes.extend(longest.unwrap_or_default());
+        bytes.resize(end, 0);
+        Ok(())
+    }
+
+    /// Reads what a mirror has of a range; returns `None` if it has no data file.
+    fn read_one(
+        &self,
+        mirror: (&PlaceRecord, usize),
+        (offset, length): (u64, u64),
+    ) -> Result<Option<Vec<u8>>> {
+        let piece = StripePiece { server: mirror.1, offset, length };
+        self.on_mirror(mirror, |file| {
+            let mut read = Vec::new();
+            read_piece(file, piece, &mut read).map(|()| read)
+        })
     }
 
     /// Writes data to all mirrors; returns those that failed. The data files must be there.
@@ -229,6 +248,11 @@ impl DataFiles {
 /// The result of the mirror that is read first; zero if nothing was written.
 fn first(mirrored: &Mirrored<u64>) -> u64 {
     mirrored.done.first().map_or(0, |(_, bytes)| *bytes)
+}
+
+/// Returns the longer one of what mirrors have of a range.
+fn longer(before: Option<Vec<u8>>, read: Vec<u8>) -> Vec<u8> {
+    before.filter(|before| before.len() >= read.len()).unwrap_or(read)
 }
 
 /// Returns the error that callers get of several: one after which they call again comes first.

@@ -7,8 +7,9 @@ use comity_vfs::{Cred, Handle, MovedFile, Name, Result, SetAttr, Status, StripeF
 use crate::data_files::DataFiles;
 use crate::holds::MoveHold;
 use crate::limits::COPY_BYTES;
+use crate::mirrors::MirrorSet;
 use crate::placed::{ATTRIBUTE, Placed};
-use crate::record::PlaceRecord;
+use crate::record::{PlaceRecord, Spread};
 
 /// A file that is being moved.
 struct MovingFile<'m> {
@@ -57,8 +58,8 @@ impl Placed {
     /// Makes a file ready to be copied that nobody changes; returns its place afterwards. Each step
     /// may break mirrors, and so may a client that has returned its layout.
     fn settle(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
-        let steps: [fn(&Self, &Handle, &PlaceRecord) -> Result<()>; 2] =
-            [Self::fence_in_turn, Self::commit_in_move];
+        let steps: [fn(&Self, &Handle, &PlaceRecord) -> Result<()>; 3] =
+            [Self::fence_in_turn, Self::commit_in_move, Self::mark_shorter];
         for step in steps {
             let Some(record) = self.record(file)? else { return Ok(None) };
             step(self, file, &record)?;
@@ -76,12 +77,33 @@ impl Placed {
         self.commit_data((file, record)).map(drop)
     }
 
+    /// Marks the mirrors as broken that lack a part of the file, if another one has all of it.
+    fn mark_shorter(&self, file: &Handle, record: &PlaceRecord) -> Result<()> {
+        let Spread::Mirrors(_) = record.spread else { return Ok(()) };
+        let size = self.below.getattr(file)?.size;
+        let lacks = |at: &usize| self.lacks((record, *at), (file, size));
+        let (shorter, others): (Vec<_>, Vec<_>) = record.whole().partition(lacks);
+        let has_all = |at: &usize| {
+            let fault = self.fault(record, *at, (file, size));
+            matches!(fault, None | Some(StripeFault::Long { .. }))
+        };
+        if !others.iter().any(has_all) {
+            return Ok(());
+        }
+        let shorter =
+            shorter.into_iter().fold(MirrorSet::NONE, |set, at| set.and(MirrorSet::of(at)));
+        self.mark_broken(&self.lock(file), file, shorter)
+    }
+
     /// Returns whether data servers lack a part of the file. It was lost, or never written.
     fn has_gaps(&self, record: &PlaceRecord, file: (&Handle, u64)) -> bool {
-        (0..record.servers.len()).any(|at| {
-            let fault = self.fault(record, at, file);
-            matches!(fault, Some(StripeFault::Missing(_) | StripeFault::Short { .. }))
-        })
+        (0..record.servers.len()).any(|at| self.lacks((record, at), file))
+    }
+
+    /// Returns whether one of the data files of a file of this size lacks a part.
+    fn lacks(&self, (record, at): (&PlaceRecord, usize), file: (&Handle, u64)) -> bool {
+        let fault = self.fault(record, at, file);
+        matches!(fault, Some(StripeFault::Missing(_) | StripeFault::Short { .. }))
     }
 
     /// Copies the file, replaces its place, and removes the copy that is not in force.

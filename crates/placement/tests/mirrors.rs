@@ -54,6 +54,25 @@ fn stored(world: &World, at: usize) -> Vec<u8> {
     bytes
 }
 
+/// Removes the only data file of a data server behind the back of the placement.
+fn lose(world: &World, at: usize) {
+    let page = world.placed.check(&world.placed.root(), 0).unwrap();
+    let called = page.files[0].stored_name.clone().unwrap();
+    let fs = &world.stores[at].fs;
+    fs.remove(&root(), &fs.root(), name(&called)).unwrap();
+    fs.release_removed();
+}
+
+/// Shortens the only data file of a data server behind the back of the placement.
+fn shorten(world: &World, at: usize, size: u64) {
+    let page = world.placed.check(&world.placed.root(), 0).unwrap();
+    let called = page.files[0].stored_name.clone().unwrap();
+    let fs = &world.stores[at].fs;
+    let file = fs.lookup(&root(), &fs.root(), name(&called)).unwrap().node.handle;
+    let set = SetAttr { size: Some(size), ..SetAttr::default() };
+    fs.setattr(&root(), &file, &set, None).unwrap();
+}
+
 /// The numbers of files with a broken mirror on each data server.
 fn broken(world: &World) -> Vec<u64> {
     world.placed.servers().iter().map(|server| server.broken_files).collect()
@@ -141,11 +160,7 @@ fn a_mirror_that_lost_its_data_file_is_not_taken_for_an_empty_one() {
     let world = world();
     let file = make(&world, "f");
     write(&world, &file, 0, b"whole").unwrap();
-    let page = world.placed.check(&world.placed.root(), 0).unwrap();
-    let called = page.files[0].stored_name.clone().unwrap();
-    let fs = &world.stores[0].fs;
-    fs.remove(&root(), &fs.root(), name(&called)).unwrap();
-    fs.release_removed();
+    lose(&world, 0);
     assert_eq!(read(&world, &file).unwrap(), b"whole");
     write(&world, &file, 0, b"W").unwrap();
     assert_eq!(broken(&world), [1, 0]);
@@ -157,11 +172,7 @@ fn a_mirror_that_may_have_the_only_bytes_is_awaited() {
     let world = world();
     let file = make(&world, "f");
     write(&world, &file, 0, b"whole").unwrap();
-    let page = world.placed.check(&world.placed.root(), 0).unwrap();
-    let called = page.files[0].stored_name.clone().unwrap();
-    let fs = &world.stores[0].fs;
-    fs.remove(&root(), &fs.root(), name(&called)).unwrap();
-    fs.release_removed();
+    lose(&world, 0);
     set_down(&world, 1, true);
     let again = restarted(&world);
     set_down(&again, 1, true);
@@ -343,6 +354,51 @@ fn a_file_is_not_copied_from_a_mirror_that_breaks_while_its_layouts_are_recalled
         placed.move_file(&file, &clear, &|_| ()).unwrap();
         assert_eq!(read(&world, &file).unwrap(), b"new", "{stale}");
     }
+}
+
+#[test]
+fn a_mirror_that_is_too_short_is_not_read_as_zeros() {
+    for short in [0, 1] {
+        let world = world();
+        let file = make(&world, "f");
+        write(&world, &file, 0, b"whole").unwrap();
+        shorten(&world, short, 2);
+        assert_eq!(read(&world, &file).unwrap(), b"whole", "{short}");
+    }
+}
+
+#[test]
+fn a_move_copies_the_mirror_that_has_all_bytes() {
+    for (short, is_lost) in [(0, false), (1, false), (0, true), (1, true)] {
+        let world = World::mirrored(memory(), vec![memory(), memory(), memory()]);
+        let file = make(&world, "f");
+        write(&world, &file, 0, b"whole").unwrap();
+        let servers = world.placed.check(&world.placed.root(), 0).unwrap().files[0].servers.clone();
+        let at: usize = servers[short][1..].parse().unwrap();
+        let mut settings = world.placed.settings().clone();
+        settings.servers[at].is_draining = true;
+        if is_lost {
+            lose(&world, at)
+        } else {
+            shorten(&world, at, 2)
+        }
+        let placed = world.placed.with(settings);
+        let moved = placed.move_file(&file, &|| Ok(()), &|_| ());
+        assert_eq!(moved, Ok(MovedFile::Moved { bytes: 5, has_gaps: false }), "{short} {is_lost}");
+        assert_eq!(read(&world, &file).unwrap(), b"whole", "{short} {is_lost}");
+    }
+}
+
+#[test]
+fn a_degraded_file_whose_last_data_file_is_lost_is_not_read_as_zeros() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"old").unwrap();
+    set_down(&world, 1, true);
+    write(&world, &file, 0, b"new").unwrap();
+    set_down(&world, 1, false);
+    lose(&world, 0);
+    assert_eq!(read(&world, &file), Err(Status::Io));
 }
 
 #[test]

@@ -115,11 +115,20 @@ impl DataFiles {
     }
 
     /// Returns when all data of a file are on stable storage; returns the bytes that they use.
+    ///
+    /// # Errors
+    /// [`Status::Io`]: a data file that was used before is gone, and its data with it. The next
+    /// call does not know it any more. [`Status`].
     pub(crate) fn commit(&self, record: &PlaceRecord) -> Result<u64> {
-        self.each(record, |file| {
-            let attr = file.fs.commit(&file.handle)?;
-            Ok(attr.map_or(0, |attr| attr.used))
-        })
+        let mut sum = 0_u64;
+        for at in 0..record.servers.len() {
+            let was_used = self.known.handles.get(&(record.number, at)).is_some();
+            match self.on_mirror((record, at), commit_one)? {
+                None if was_used => return Err(Status::Io),
+                used => sum = sum.saturating_add(used.unwrap_or(0)),
+            }
+        }
+        Ok(sum)
     }
 
     /// Removes the bytes of a file from the offset `size` on; returns the bytes that the others
@@ -280,6 +289,14 @@ impl DataFiles {
         self.known.due_labels.note(&record.file);
         Ok(DataFile { fs, handle })
     }
+}
+
+/// Returns when the data of a data file are on stable storage; returns the bytes that they use.
+///
+/// # Errors
+/// [`Status::Stale`]: the file is gone; [`Status`].
+pub(crate) fn commit_one(file: &DataFile) -> Result<u64> {
+    Ok(file.fs.commit(&file.handle)?.ok_or(Status::Stale)?.used)
 }
 
 /// Removes the bytes of a data file from the offset `size` on; returns the bytes that the others

@@ -54,13 +54,15 @@ impl Fs for Placed {
         if set.size.is_some() {
             *turn = turn.wrapping_add(1);
         }
+        let before = self.below.getattr(node)?.size;
         let change = self.below.setattr(cred, node, set, guard)?;
         if changes_rights {
             self.fence_rights(&turn, (node, &using.record))?;
             self.files.due_labels().note(node);
         }
         if let Some(size) = set.size {
-            self.known.used.note(node, self.cut_data(&turn, (node, &using.record), size)?);
+            let used = self.cut_data(&turn, (node, &using.record), (before, size))?;
+            self.known.used.note(node, used);
         }
         Ok(self.known.used.shown_change(node, change))
     }
@@ -466,9 +468,10 @@ impl Placed {
     ) -> Result<Made<Disk>> {
         let mut turn = self.lock(&file);
         *turn = turn.wrapping_add(1);
+        let before = self.below.getattr(&file)?.size;
         let made = self.below.create(cred, dir, name, how)?;
         if made.value.handle == file {
-            self.cut_data(&turn, (&file, &using.record), size)?;
+            self.cut_data(&turn, (&file, &using.record), (before, size))?;
             drop(turn);
         } else {
             // Another file has got the name meanwhile.
@@ -483,7 +486,7 @@ impl Placed {
     /// Removes the bytes of a file that was just created from the offset `size` on.
     fn cut_new(&self, file: &Handle, size: u64) -> Result<()> {
         let Some(using) = self.using(file, Use::Change)? else { return Ok(()) };
-        self.cut_data(&self.lock(file), (file, &using.record), size).map(drop)
+        self.cut_data(&self.lock(file), (file, &using.record), (0, size)).map(drop)
     }
 
     /// The extended attribute with the place has changed the ctime of a new file.

@@ -48,19 +48,24 @@ impl Placed {
         self.mark(file, failed).map(|()| used)
     }
 
-    /// Removes the bytes of a file from the offset `size` on; returns the bytes that the others
-    /// use.
+    /// Gives a file, which had the size `before`, another size: removes the bytes from the offset
+    /// `size` on. Returns the bytes that the others use.
     pub(crate) fn cut_data(
         &self,
         turn: &FileLock<'_>,
         (file, record): PlacedFile<'_>,
-        size: u64,
+        (before, size): (u64, u64),
     ) -> Result<u64> {
         if let Spread::Stripes(_) = record.spread {
             return self.files.cut(record, size);
         }
-        let (used, failed) = self.files.cut_mirrors(record, size)?;
-        self.mark_broken(turn, file, failed).map(|()| used)
+        let mut failed = MirrorSet::NONE;
+        // A file that has a size has data files, so that it is told when they are lost.
+        if before == 0 && size > 0 {
+            failed = self.files.make_mirrors(record, false)?;
+        }
+        let (used, not_cut) = self.files.cut_mirrors(record, size)?;
+        self.mark_broken(turn, file, failed.and(not_cut)).map(|()| used)
     }
 
     /// Has data servers refuse what clients with layouts of a file do.

@@ -2,7 +2,7 @@
 
 use comity_vfs::{Create, Cred, Mode, Name, Result, SetAttr, Status};
 
-use crate::data_files::{DataFile, DataFiles, cut_one, read_piece, write_piece};
+use crate::data_files::{DataFile, DataFiles, commit_one, cut_one, read_piece, write_piece};
 use crate::mirrors::MirrorSet;
 use crate::record::{PlaceRecord, Spread};
 use crate::stripes::StripePiece;
@@ -122,6 +122,9 @@ impl DataFiles {
         (offset, length): (u64, u64),
         bytes: &mut Vec<u8>,
     ) -> Result<()> {
+        if length == 0 {
+            return Ok(());
+        }
         let (mut longest, mut why) = (None::<Vec<u8>>, None);
         for at in record.whole() {
             match self.read_one((record, at), (offset, length)) {
@@ -138,7 +141,7 @@ impl DataFiles {
         if let Some(why) = why {
             return Err(why);
         }
-        // A file without any data file was not written, unless a broken mirror has the data file.
+        // A file of which mirrors broke has data files, unless they were lost.
         if longest.is_none() && record.is_degraded() {
             return Err(Status::Io);
         }
@@ -174,11 +177,16 @@ impl DataFiles {
 
     /// Returns when the data of a file are on stable storage, with the bytes that a mirror uses and
     /// the mirrors that failed.
+    ///
+    /// # Errors
+    /// [`Status::Io`]: the file is degraded and has bytes, and its last data file is lost;
+    /// [`Status`].
     pub(crate) fn commit_mirrors(&self, record: (&PlaceRecord, bool)) -> Result<(u64, MirrorSet)> {
-        let committed = self.on_mirrors(record, |file| {
-            let attr = file.fs.commit(&file.handle)?;
-            Ok(attr.map_or(0, |attr| attr.used))
-        })?;
+        let committed = self.on_mirrors(record, commit_one)?;
+        let (record, has_bytes) = record;
+        if committed.done.is_empty() && has_bytes && record.is_degraded() {
+            return Err(Status::Io);
+        }
         Ok((first(&committed), committed.failed))
     }
 

@@ -357,6 +357,18 @@ fn a_file_is_not_copied_from_a_mirror_that_breaks_while_its_layouts_are_recalled
 }
 
 #[test]
+fn a_commit_breaks_a_mirror_whose_data_file_is_gone() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    lose(&world, 0);
+    world.placed.commit(&file).unwrap();
+    assert_eq!(broken(&world), [1, 0]);
+    lose(&world, 1);
+    assert_eq!(world.placed.commit(&file).err(), Some(Status::Io), "no data file is left");
+}
+
+#[test]
 fn a_mirror_that_is_too_short_is_not_read_as_zeros() {
     for short in [0, 1] {
         let world = world();

@@ -31,7 +31,7 @@ impl BrokenFiles {
     pub(crate) fn note(&self, file: &Handle, record: &Arc<PlaceRecord>, awaits_recall: bool) {
         let mut table = self.lock();
         let known = table.files.get(file).is_some_and(|it| it.awaits_recall);
-        // The number of layouts bounds the files that await a recall.
+        // A file that awaits a recall is kept until then; changes of it wait for that.
         if !awaits_recall && !known && table.files.len() >= BROKEN_FILES_MAX {
             return;
         }
@@ -55,10 +55,13 @@ impl BrokenFiles {
     /// Notes whether the layouts of a file were recalled.
     pub(crate) fn recalled(&self, file: &Handle, done: bool) {
         let mut table = self.lock();
+        let is_over = table.files.len() > BROKEN_FILES_MAX;
         let Some(it) = table.files.get_mut(file) else { return };
         it.awaits_recall = !done;
-        if !done {
-            table.queue.push_back(*file);
+        match done {
+            false => table.queue.push_back(*file),
+            true if is_over => drop(table.files.remove(file)),
+            true => {}
         }
     }
 
@@ -109,5 +112,16 @@ mod tests {
         assert_eq!(["a", "b"].map(|server| broken.count(server)), [0, 1]);
         broken.forget(&file);
         assert_eq!(broken.count("b"), 0);
+    }
+
+    #[test]
+    fn files_beyond_the_limit_are_forgotten_when_their_layouts_are_recalled() {
+        let (broken, extra) = (BrokenFiles::default(), 3);
+        let files = (0..BROKEN_FILES_MAX + extra).map(|at| Handle::new(&at.to_be_bytes()).unwrap());
+        files.for_each(|file| broken.note(&file, &record(1), true));
+        while let Some(file) = broken.poll() {
+            broken.recalled(&file, true);
+        }
+        assert_eq!(broken.count("b"), BROKEN_FILES_MAX as u64);
     }
 }

@@ -51,10 +51,10 @@ impl Fs for Placed {
             return Ok(self.known.used.shown_change(node, change));
         };
         let mut turn = self.lock(node);
-        if set.size.is_some() {
-            *turn = turn.wrapping_add(1);
-        }
-        let before = self.below.getattr(node)?.size;
+        let before = match set.size {
+            Some(_) => self.begin_cut(&mut turn, node)?,
+            None => 0,
+        };
         let change = self.below.setattr(cred, node, set, guard)?;
         if changes_rights {
             self.fence_rights(&turn, (node, &using.record))?;
@@ -467,8 +467,7 @@ impl Placed {
         (how, size): (&Create<Disk>, u64),
     ) -> Result<Made<Disk>> {
         let mut turn = self.lock(&file);
-        *turn = turn.wrapping_add(1);
-        let before = self.below.getattr(&file)?.size;
+        let before = self.begin_cut(&mut turn, &file)?;
         let made = self.below.create(cred, dir, name, how)?;
         if made.value.handle == file {
             self.cut_data(&turn, (&file, &using.record), (before, size))?;

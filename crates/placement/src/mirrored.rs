@@ -40,12 +40,25 @@ impl Placed {
     }
 
     /// Returns when the data of a file are on stable storage, with the bytes that they use.
-    pub(crate) fn commit_data(&self, (file, record): PlacedFile<'_>) -> Result<u64> {
+    pub(crate) fn commit_data(&self, file: PlacedFile<'_>) -> Result<u64> {
+        self.await_recall(file.0)?;
+        self.commit_unused(file)
+    }
+
+    /// The same for a file of which no client has a layout.
+    pub(crate) fn commit_unused(&self, (file, record): PlacedFile<'_>) -> Result<u64> {
         if let Spread::Stripes(_) = record.spread {
             return self.files.commit(record);
         }
         let (used, failed) = self.files.commit_mirrors((record, self.has_bytes(file)?))?;
         self.mark(file, failed).map(|()| used)
+    }
+
+    /// Counts a truncation that begins; returns the size of the file before it.
+    pub(crate) fn begin_cut(&self, turn: &mut FileLock<'_>, file: &Handle) -> Result<u64> {
+        self.await_recall(file)?;
+        **turn = turn.wrapping_add(1);
+        Ok(self.below.getattr(file)?.size)
     }
 
     /// Gives a file, which had the size `before`, another size: removes the bytes from the offset
@@ -163,8 +176,11 @@ impl Placed {
     ) -> Result<()> {
         let Some(now) = self.record_in_turn(turn, file)? else { return Err(Status::Delay) };
         let broken = now.broken().and(failed);
-        if broken == now.broken() {
+        if failed.is_empty() {
             return Ok(());
+        }
+        if broken == now.broken() {
+            return self.await_recall(file);
         }
         // Another thread has met errors at the other mirrors. The caller tries again.
         if !broken.is_part_of(now.servers.len()) {

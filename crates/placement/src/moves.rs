@@ -74,7 +74,7 @@ impl Placed {
     /// Commits the old data files. Until then, a data server may lose bytes that this server would
     /// write again at the COMMIT of the client, which is sent to the new ones.
     fn commit_in_move(&self, file: &Handle, record: &PlaceRecord) -> Result<()> {
-        self.commit_data((file, record)).map(drop)
+        self.commit_unused((file, record)).map(drop)
     }
 
     /// Marks the mirrors as broken that lack a part of the file, if another one has all of it.

@@ -278,6 +278,27 @@ fn layouts_that_name_a_broken_mirror_are_recalled_before_a_change_goes_on() {
 }
 
 #[test]
+fn a_commit_and_a_truncation_wait_for_the_recall() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    let given = mirrors(&world, &file, true).unwrap();
+    world.placed.note_mirror_error(&file, &given[0].device).unwrap();
+    let cut = || {
+        let set = SetAttr { size: Some(2), ..SetAttr::default() };
+        world.placed.setattr(&root(), &file, &set, None).map(drop)
+    };
+    assert_eq!(world.placed.commit(&file).err(), Some(Status::Delay));
+    assert_eq!(cut(), Err(Status::Delay));
+    assert_eq!(read(&world, &file).unwrap(), b"whole", "the size is as before");
+    world.placed.fence(&file).unwrap();
+    world.placed.layouts_recalled(&file, true);
+    world.placed.commit(&file).unwrap();
+    cut().unwrap();
+    assert_eq!(read(&world, &file).unwrap(), b"wh");
+}
+
+#[test]
 fn an_error_that_a_client_reports_breaks_the_mirror_that_it_names() {
     let world = world();
     let file = make(&world, "f");

@@ -7,6 +7,8 @@ use comity_vfs::{
     Cred, DeviceId, Distribution, Handle, MirrorFile, Name, Result, Status, XattrMode,
 };
 
+use crate::holds::Use;
+use crate::limits::COPY_BYTES;
 use crate::mirror_owners::OwnedMirror;
 use crate::mirrors::MirrorSet;
 use crate::placed::{ATTRIBUTE, Placed};
@@ -16,7 +18,7 @@ use crate::record::{PlaceRecord, Spread};
 type FileLock<'t> = MutexGuard<'t, u64>;
 
 /// A file and its place.
-type PlacedFile<'f> = (&'f Handle, &'f PlaceRecord);
+pub(crate) type PlacedFile<'f> = (&'f Handle, &'f PlaceRecord);
 
 impl Placed {
     /// Writes data to the data servers of a file.
@@ -131,14 +133,48 @@ impl Placed {
     /// Marks the mirror of an error that a client has met. The last mirror stays in use.
     pub(crate) fn note_error(&self, file: &Handle, device: &DeviceId) -> Result<()> {
         let Some(record) = self.record(file)? else { return Ok(()) };
-        let is_there =
-            |at: &usize| self.mirror_device(&record, *at).is_some_and(|it| it == *device);
-        let Some(at) = record.whole().find(is_there) else { return Ok(()) };
+        let Some(at) = self.whole_on(&record, device) else { return Ok(()) };
         match self.mark(file, MirrorSet::of(at)) {
             // Its layouts are being recalled, or it is the last mirror.
             Err(Status::Delay) => Ok(()),
             marked => marked,
         }
+    }
+
+    /// Marks the mirror at which a client could not read a range, if this server cannot either.
+    pub(crate) fn note_read_error(
+        &self,
+        file: &Handle,
+        device: &DeviceId,
+        range: (u64, u64),
+    ) -> Result<()> {
+        let Some(using) = self.using(file, Use::Look)? else { return Ok(()) };
+        let Some(at) = self.whole_on(&using.record, device) else { return Ok(()) };
+        match self.is_harmed((file, &using.record), at, range)? {
+            true => self.note_error(file, device),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether a mirror fails at the begin of a range, or lacks a part of the file. One
+    /// that does not answer may be whole.
+    fn is_harmed(
+        &self,
+        file: PlacedFile<'_>,
+        at: usize,
+        (offset, length): (u64, u64),
+    ) -> Result<bool> {
+        let size = self.below.getattr(file.0)?.size;
+        let length = size.saturating_sub(offset).min(length).min(COPY_BYTES);
+        match self.files.read_one((file.1, at), (offset, length)) {
+            Ok(_) => Ok(self.lacking_mirrors(file)?.has(at)),
+            Err(status) => Ok(status != Status::Delay),
+        }
+    }
+
+    /// Returns the mirror of a file on a device, unless it is broken.
+    fn whole_on(&self, record: &PlaceRecord, device: &DeviceId) -> Option<usize> {
+        record.whole().find(|at| self.mirror_device(record, *at).is_some_and(|it| it == *device))
     }
 
     /// Returns whether mirrors must have bytes of a file.

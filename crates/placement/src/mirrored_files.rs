@@ -152,7 +152,7 @@ impl DataFiles {
     }
 
     /// Reads what a mirror has of a range; returns `None` if it has no data file.
-    fn read_one(
+    pub(crate) fn read_one(
         &self,
         mirror: (&PlaceRecord, usize),
         (offset, length): (u64, u64),

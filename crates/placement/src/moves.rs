@@ -7,6 +7,7 @@ use comity_vfs::{Cred, Handle, MovedFile, Name, Result, SetAttr, Status, StripeF
 use crate::data_files::DataFiles;
 use crate::holds::MoveHold;
 use crate::limits::COPY_BYTES;
+use crate::mirrored::PlacedFile;
 use crate::mirrors::MirrorSet;
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::{PlaceRecord, Spread};
@@ -79,20 +80,24 @@ impl Placed {
 
     /// Marks the mirrors as broken that lack a part of the file, if another one has all of it.
     fn mark_shorter(&self, file: &Handle, record: &PlaceRecord) -> Result<()> {
-        let Spread::Mirrors(_) = record.spread else { return Ok(()) };
+        let shorter = self.lacking_mirrors((file, record))?;
+        self.mark_broken(&self.lock(file), file, shorter)
+    }
+
+    /// Returns the mirrors that lack a part of the file, if another one has all of it.
+    pub(crate) fn lacking_mirrors(&self, (file, record): PlacedFile<'_>) -> Result<MirrorSet> {
+        let Spread::Mirrors(_) = record.spread else { return Ok(MirrorSet::NONE) };
         let size = self.below.getattr(file)?.size;
         let lacks = |at: &usize| self.lacks((record, *at), (file, size));
-        let (shorter, others): (Vec<_>, Vec<_>) = record.whole().partition(lacks);
+        let (lacking, others): (Vec<_>, Vec<_>) = record.whole().partition(lacks);
         let has_all = |at: &usize| {
             let fault = self.fault(record, *at, (file, size));
             matches!(fault, None | Some(StripeFault::Long { .. }))
         };
         if !others.iter().any(has_all) {
-            return Ok(());
+            return Ok(MirrorSet::NONE);
         }
-        let shorter =
-            shorter.into_iter().fold(MirrorSet::NONE, |set, at| set.and(MirrorSet::of(at)));
-        self.mark_broken(&self.lock(file), file, shorter)
+        Ok(lacking.into_iter().fold(MirrorSet::NONE, |set, at| set.and(MirrorSet::of(at))))
     }
 
     /// Returns whether data servers lack a part of the file. It was lost, or never written.

@@ -62,6 +62,15 @@ impl Placement for Placed {
         self.note_error(node, device)
     }
 
+    fn note_mirror_read_error(
+        &self,
+        node: &Handle,
+        device: &DeviceId,
+        range: (u64, u64),
+    ) -> Result<()> {
+        self.note_read_error(node, device, range)
+    }
+
     fn poll_broken_mirror(&self) -> Option<Handle> {
         self.known.broken.poll()
     }

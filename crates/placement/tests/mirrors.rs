@@ -316,6 +316,27 @@ fn an_error_that_a_client_reports_breaks_the_mirror_that_it_names() {
 }
 
 #[test]
+fn an_error_of_a_read_breaks_only_a_mirror_that_lacks_bytes() {
+    let world = world();
+    let file = make(&world, "f");
+    write(&world, &file, 0, b"whole").unwrap();
+    let given = mirrors(&world, &file, false).unwrap();
+    let at = server_of(&world, &given[0]);
+    let report = |offset| {
+        world.placed.note_mirror_read_error(&file, &given[0].device, (offset, u64::MAX)).unwrap();
+    };
+    report(0);
+    report(u64::MAX);
+    set_down(&world, at, true);
+    report(0);
+    set_down(&world, at, false);
+    assert_eq!(broken(&world), [0, 0], "the mirror is whole");
+    shorten(&world, at, 2);
+    report(0);
+    assert_eq!(broken(&world)[at], 1);
+}
+
+#[test]
 fn a_degraded_file_gets_whole_mirrors_when_enough_data_servers_answer() {
     let world = world();
     let file = make(&world, "f");

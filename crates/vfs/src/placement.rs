@@ -102,6 +102,18 @@ pub trait Placement: Send + Sync {
     /// [`Status`](crate::Status): this cannot be stored.
     fn note_mirror_error(&self, node: &Handle, device: &DeviceId) -> Result<()>;
 
+    /// The same for an error of a read of a range (offset, length). As everyone who may read the
+    /// file can report one, the mirror counts as broken only if this server finds a fault too.
+    ///
+    /// # Errors
+    /// As [`Placement::note_mirror_error`].
+    fn note_mirror_read_error(
+        &self,
+        node: &Handle,
+        device: &DeviceId,
+        range: (u64, u64),
+    ) -> Result<()>;
+
     /// Returns a file of which a mirror was found broken. Layouts of it that clients have must be
     /// recalled, as they name the mirror. Until [`Placement::layouts_recalled`] reports that, no
     /// layout of the file is given out, and changes are answered with

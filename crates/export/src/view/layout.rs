@@ -90,6 +90,22 @@ impl View<'_> {
         placement.note_mirror_error(node.handle(), device)
     }
 
+    /// Notes an error of a read that a client with a layout has met at a data server. See
+    /// [`Placement::note_mirror_read_error`].
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub fn note_mirror_read_error(
+        &self,
+        node: &Node,
+        device: &DeviceId,
+        range: (u64, u64),
+    ) -> Result<()> {
+        let at = self.gate(node, Operation::Look)?;
+        let placement = at.fs.placement().ok_or(Status::NotSupp)?;
+        placement.note_mirror_read_error(node.handle(), device, range)
+    }
+
     /// Notes what the caller has written to data servers. See [`Placement::note_written`].
     ///
     /// # Errors

@@ -52,7 +52,7 @@ pub(super) fn device_body(servers: &[SocketAddr]) -> Vec<u8> {
 }
 
 /// Notes the errors that a client with a layout of the current file has met at data servers. Errors
-/// of writes count only if the layout allows writing.
+/// of writes count only if the layout allows writing. One error of a kind at each device is enough.
 pub(super) fn note_errors(
     compound: &Compound<'_>,
     reports: &[FfIoerr4],
@@ -60,10 +60,20 @@ pub(super) fn note_errors(
 ) -> Result<(), Stop> {
     let (view, node) = compound.real(Nfsstat4::Inval)?;
     let mut noted = Vec::new();
-    for error in reports.iter().flat_map(|report| &report.errors.0) {
-        if is_harm(error, writes) && !noted.contains(&error.deviceid) {
-            view.note_mirror_error(node, &error.deviceid)?;
-            noted.push(error.deviceid);
+    let errors =
+        reports.iter().flat_map(|report| report.errors.0.iter().map(move |it| (report, it)));
+    for (report, error) in errors.filter(|(_, error)| is_harm(error, writes)) {
+        let is_read = error.operation == operation::READ;
+        if noted.contains(&(error.deviceid, is_read)) {
+            continue;
+        }
+        noted.push((error.deviceid, is_read));
+        match is_read {
+            true => {
+                let range = (report.offset, report.length);
+                view.note_mirror_read_error(node, &error.deviceid, range)?;
+            }
+            false => view.note_mirror_error(node, &error.deviceid)?,
         }
     }
     Ok(())

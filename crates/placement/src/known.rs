@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 use crate::broken_files::BrokenFiles;
 use crate::drained::DrainedServers;
 use crate::holds::Holds;
-use crate::limits::{FILE_LOCKS, RECORDS_MAX};
+use crate::limits::{FILE_LOCKS, MIRROR_LOCKS, RECORDS_MAX};
 use crate::names::FileNames;
 use crate::record::PlaceRecord;
 use crate::shards::shard_of;
@@ -26,6 +26,7 @@ pub(crate) struct KnownFiles {
     pub(crate) broken: BrokenFiles,
     /// Locks for changes of files, each with the number of truncations under it.
     locks: [Mutex<u64>; FILE_LOCKS],
+    mirror_locks: [Mutex<()>; MIRROR_LOCKS],
 }
 
 impl KnownFiles {
@@ -38,6 +39,7 @@ impl KnownFiles {
             drained: DrainedServers::default(),
             broken: BrokenFiles::default(),
             locks: [const { Mutex::new(0) }; FILE_LOCKS],
+            mirror_locks: [const { Mutex::new(()) }; MIRROR_LOCKS],
         }
     }
 
@@ -45,5 +47,10 @@ impl KnownFiles {
     /// the file counts that in the guard, before it begins.
     pub(crate) fn lock(&self, file: &Handle) -> MutexGuard<'_, u64> {
         shard_of(&self.locks, file).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Lets one thread at a time change the bytes of a mirrored file, so that changes reach all
+    /// mirrors in the same order. A thread that has this does not take [`KnownFiles::lock`].
+    pub(crate) fn lock_mirrors(&self, file: &Handle) -> MutexGuard<'_, ()> {
+        shard_of(&self.mirror_locks, file).lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -43,6 +43,9 @@ pub(crate) const MIRROR_LAG: Duration = Duration::from_millis(500);
 /// Locks for changes of files. Two files may share one.
 pub(crate) const FILE_LOCKS: usize = 256;
 
+/// Locks for changes of the bytes of mirrored files. Two files may share one.
+pub(crate) const MIRROR_LOCKS: usize = 1024;
+
 /// Parts of the table of uses of files, each with a lock.
 pub(crate) const HOLD_SHARDS: usize = 32;
 

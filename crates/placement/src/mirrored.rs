@@ -37,7 +37,9 @@ impl Placed {
             let failed = self.files.make_mirrors(record, self.has_bytes(file)?)?;
             self.mark_broken(&turn, file, failed)?;
         }
+        let order = self.known.lock_mirrors(file);
         let failed = self.files.write_mirrors(record, offset, data)?;
+        drop(order);
         self.mark(file, failed)
     }
 
@@ -79,6 +81,7 @@ impl Placed {
         if before == 0 && size > 0 {
             failed = self.files.make_mirrors(record, false)?;
         }
+        let _order = self.known.lock_mirrors(file);
         let (used, not_cut) = self.files.cut_mirrors(record, size)?;
         self.mark_broken(turn, file, failed.and(not_cut)).map(|()| used)
     }

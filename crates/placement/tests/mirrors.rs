@@ -4,8 +4,11 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
+use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
     Create, Distribution, FileType, Fs, Handle, MirrorFile, MovedFile, Placement, ReadInto, Result,
     SetAttr, Status, StripeFault,
@@ -104,6 +107,35 @@ fn each_data_server_has_all_bytes() {
     world.placed.setattr(&root(), &file, &set, None).unwrap();
     assert_eq!([stored(&world, 0), stored(&world, 1)], [b"wh", b"wh"]);
     assert_eq!(read(&world, &file).unwrap(), b"wh");
+}
+
+/// Delays every other write by a time in which a later one passes it.
+struct Overtaken(AtomicUsize);
+
+impl Hook for Overtaken {
+    fn around<T>(&self, verb: Verb, _: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if verb == Verb::Write && self.0.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+            thread::sleep(Duration::from_millis(60));
+        }
+        work()
+    }
+}
+
+#[test]
+fn writes_reach_all_mirrors_in_the_same_order() {
+    // Half of the files are written to the slow data server last.
+    for _ in 0..8 {
+        let slow = Layer::new(memory(), Overtaken(AtomicUsize::new(0)));
+        let world = World::mirrored(memory(), vec![memory(), Arc::new(slow)]);
+        let file = make(&world, "f");
+        mirrors(&world, &file, false).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| write(&world, &file, 0, b"first").unwrap());
+            thread::sleep(Duration::from_millis(20));
+            scope.spawn(|| write(&world, &file, 0, b"later").unwrap());
+        });
+        assert_eq!(stored(&world, 0), stored(&world, 1));
+    }
 }
 
 #[test]

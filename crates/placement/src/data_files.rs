@@ -271,6 +271,23 @@ impl DataFiles {
         }
     }
 
+    /// Does work on one of the data files of a file; returns `None` if there is none. A handle that
+    /// is stale is looked up again, as tables of long handles forget some.
+    pub(crate) fn on_mirror<T>(
+        &self,
+        (record, at): (&PlaceRecord, usize),
+        work: impl Fn(&DataFile) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(file) = self.find(record, at)? else { return Ok(None) };
+        match work(&file) {
+            Err(Status::Stale) => {
+                self.known.handles.remove(&(record.number, at));
+                self.find(record, at)?.map(|file| work(&file)).transpose()
+            }
+            done => done.map(Some),
+        }
+    }
+
     /// Finds the file on one of its data servers, or creates it.
     pub(crate) fn make(&self, record: &PlaceRecord, at: usize) -> Result<DataFile> {
         if let Some(file) = self.find(record, at)? {

@@ -4,7 +4,7 @@
 use std::sync::{Arc, MutexGuard};
 
 use comity_vfs::{
-    Cred, DeviceId, Distribution, Handle, MirrorFile, Name, Result, Status, XattrMode,
+    Cred, DeviceId, Distribution, Handle, MirrorFile, Name, Result, Status, StripeFault, XattrMode,
 };
 
 use crate::holds::Use;
@@ -18,7 +18,7 @@ use crate::record::{PlaceRecord, Spread};
 type FileLock<'t> = MutexGuard<'t, u64>;
 
 /// A file and its place.
-pub(crate) type PlacedFile<'f> = (&'f Handle, &'f PlaceRecord);
+type PlacedFile<'f> = (&'f Handle, &'f PlaceRecord);
 
 impl Placed {
     /// Writes data to the data servers of a file.
@@ -173,6 +173,28 @@ impl Placed {
             Ok(_) => Ok(self.lacking_mirrors(file)?.has(at)),
             Err(status) => Ok(status != Status::Delay),
         }
+    }
+
+    /// Returns the mirrors that lack a part of the file, if another one has all of it.
+    pub(crate) fn lacking_mirrors(&self, (file, record): PlacedFile<'_>) -> Result<MirrorSet> {
+        let Spread::Mirrors(_) = record.spread else { return Ok(MirrorSet::NONE) };
+        let size = self.below.getattr(file)?.size;
+        let lacks = |at: &usize| self.lacks((record, *at), (file, size));
+        let (lacking, others): (Vec<_>, Vec<_>) = record.whole().partition(lacks);
+        let has_all = |at: &usize| {
+            let fault = self.fault(record, *at, (file, size));
+            matches!(fault, None | Some(StripeFault::Long { .. }))
+        };
+        if !others.iter().any(has_all) {
+            return Ok(MirrorSet::NONE);
+        }
+        Ok(lacking.into_iter().fold(MirrorSet::NONE, |set, at| set.and(MirrorSet::of(at))))
+    }
+
+    /// Returns whether one of the data files of a file of this size lacks a part.
+    pub(crate) fn lacks(&self, (record, at): (&PlaceRecord, usize), file: (&Handle, u64)) -> bool {
+        let fault = self.fault(record, at, file);
+        matches!(fault, Some(StripeFault::Missing(_) | StripeFault::Short { .. }))
     }
 
     /// Returns the mirror of a file on a device, unless it is broken.

@@ -83,23 +83,6 @@ impl DataFiles {
         Ok(Mirrored { done: results, failed })
     }
 
-    /// Does work on the data file of a mirror; returns `None` if there is none. A handle that is
-    /// stale is looked up again, as tables of long handles forget some.
-    pub(crate) fn on_mirror<T>(
-        &self,
-        (record, at): (&PlaceRecord, usize),
-        work: impl Fn(&DataFile) -> Result<T>,
-    ) -> Result<Option<T>> {
-        let Some(file) = self.find(record, at)? else { return Ok(None) };
-        match work(&file) {
-            Err(Status::Stale) => {
-                self.known.handles.remove(&(record.number, at));
-                self.find(record, at)?.map(|file| work(&file)).transpose()
-            }
-            done => done.map(Some),
-        }
-    }
-
     /// Reads a range of a file, which must not extend beyond the file's end. Bytes that no data
     /// server has are zero.
     pub(crate) fn read(

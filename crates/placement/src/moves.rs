@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use comity_vfs::{Cred, Handle, MovedFile, Name, Result, SetAttr, Status, StripeFault, XattrMode};
+use comity_vfs::{Cred, Handle, MovedFile, Name, Result, SetAttr, Status, XattrMode};
 
 use crate::data_files::DataFiles;
 use crate::holds::MoveHold;
 use crate::limits::COPY_BYTES;
-use crate::mirrored::PlacedFile;
-use crate::mirrors::MirrorSet;
 use crate::placed::{ATTRIBUTE, Placed};
-use crate::record::{PlaceRecord, Spread};
+use crate::record::PlaceRecord;
 
 /// A file that is being moved.
 struct MovingFile<'m> {
@@ -19,6 +17,9 @@ struct MovingFile<'m> {
     new: &'m Arc<PlaceRecord>,
     size: u64,
 }
+
+/// A step before a file of this place is copied.
+type Preparation = fn(&Placed, &Handle, &PlaceRecord) -> Result<()>;
 
 /// The outcome of an attempt to replace the place of a file.
 enum Replaced {
@@ -59,7 +60,7 @@ impl Placed {
     /// Makes a file ready to be copied that nobody changes; returns its place afterwards. Each step
     /// may break mirrors, and so may a client that has returned its layout.
     fn settle(&self, file: &Handle) -> Result<Option<Arc<PlaceRecord>>> {
-        let steps: [fn(&Self, &Handle, &PlaceRecord) -> Result<()>; 3] =
+        let steps: [Preparation; 3] =
             [Self::fence_in_turn, Self::commit_in_move, Self::mark_shorter];
         for step in steps {
             let Some(record) = self.record(file)? else { return Ok(None) };
@@ -84,31 +85,9 @@ impl Placed {
         self.mark_broken(&self.lock(file), file, shorter)
     }
 
-    /// Returns the mirrors that lack a part of the file, if another one has all of it.
-    pub(crate) fn lacking_mirrors(&self, (file, record): PlacedFile<'_>) -> Result<MirrorSet> {
-        let Spread::Mirrors(_) = record.spread else { return Ok(MirrorSet::NONE) };
-        let size = self.below.getattr(file)?.size;
-        let lacks = |at: &usize| self.lacks((record, *at), (file, size));
-        let (lacking, others): (Vec<_>, Vec<_>) = record.whole().partition(lacks);
-        let has_all = |at: &usize| {
-            let fault = self.fault(record, *at, (file, size));
-            matches!(fault, None | Some(StripeFault::Long { .. }))
-        };
-        if !others.iter().any(has_all) {
-            return Ok(MirrorSet::NONE);
-        }
-        Ok(lacking.into_iter().fold(MirrorSet::NONE, |set, at| set.and(MirrorSet::of(at))))
-    }
-
     /// Returns whether data servers lack a part of the file. It was lost, or never written.
     fn has_gaps(&self, record: &PlaceRecord, file: (&Handle, u64)) -> bool {
         (0..record.servers.len()).any(|at| self.lacks((record, at), file))
-    }
-
-    /// Returns whether one of the data files of a file of this size lacks a part.
-    fn lacks(&self, (record, at): (&PlaceRecord, usize), file: (&Handle, u64)) -> bool {
-        let fault = self.fault(record, at, file);
-        matches!(fault, Some(StripeFault::Missing(_) | StripeFault::Short { .. }))
     }
 
     /// Copies the file, replaces its place, and removes the copy that is not in force.

@@ -114,7 +114,7 @@ struct Overtaken(AtomicUsize);
 
 impl Hook for Overtaken {
     fn around<T>(&self, verb: Verb, _: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        if verb == Verb::Write && self.0.fetch_add(1, Ordering::Relaxed) % 2 == 0 {
+        if verb == Verb::Write && self.0.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
             thread::sleep(Duration::from_millis(60));
         }
         work()

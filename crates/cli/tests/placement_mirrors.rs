@@ -19,7 +19,7 @@ use comity_proto::nfs4::{
 use comity_xdr::{Opaque, encoded};
 use common::four::{Four, Opened, operation};
 use common::mirrored::{
-    FlexLayout, Mirrored, flex_layout, give_back_with, io_error, report, write3,
+    FlexLayout, Mirrored, flex_layout, give_back_body, give_back_with, io_error, report, write3,
 };
 use common::placed::{BOTH, layout, on, placement, shown, write};
 use common::raw::Raw;
@@ -162,6 +162,18 @@ fn an_error_that_a_client_reports_takes_the_mirror_out_of_use() {
         let devices: Vec<_> = left.mirrors.iter().map(|mirror| mirror.device).collect();
         assert_eq!(devices, [second], "by LAYOUTRETURN: {by_return}");
     }
+}
+
+#[test]
+fn a_layout_is_returned_with_an_empty_body() {
+    if !is_root() {
+        return;
+    }
+    let (_world, mut client, file) = begin();
+    let held = flex_layout(&mut client, &file, Layoutiomode4::Read).unwrap();
+    let body = give_back_body(&mut client, &file, held.stateid, b"odd");
+    assert_eq!(body, Err(Nfsstat4::BadXdr));
+    give_back_body(&mut client, &file, held.stateid, b"").unwrap();
 }
 
 #[test]

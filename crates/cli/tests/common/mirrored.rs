@@ -180,8 +180,18 @@ pub fn give_back_with(
 ) -> Result<(), Nfsstat4> {
     let iostats_report = Counted(Vec::new());
     let body = encoded(&FfLayoutreturn4 { ioerr_report: Counted(errors), iostats_report });
+    give_back_body(client, file, stateid, &body)
+}
+
+/// The same with this body, which has the errors.
+pub fn give_back_body(
+    client: &mut Four,
+    file: &Opened,
+    stateid: Stateid4,
+    body: &[u8],
+) -> Result<(), Nfsstat4> {
     let (offset, length) = (0, u64::MAX);
-    let returned = LayoutreturnFile4 { offset, length, stateid, body: Opaque(&body) };
+    let returned = LayoutreturnFile4 { offset, length, stateid, body: Opaque(body) };
     let args = Layoutreturn4args {
         reclaim: false,
         layout_type: layout_type::FLEX_FILES,

@@ -225,6 +225,7 @@ const COMMANDS: &[&[&str]] = &[
     &["account", "list"],
     &["revoke", "--admin", KEY],
     &["why", "/srv/f", "--admin", "--key", KEY],
+    &["cluster", "status"],
     &["placement", "status"],
     &["placement", "check"],
     &["placement", "drain", "a"],

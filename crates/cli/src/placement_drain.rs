@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use comity_server::control::Request;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::cache_status::{bytes, counted};
 use crate::common_arguments::State;
 use crate::control_client;
 use crate::placement_arguments::DrainArguments;
-use crate::placement_move::{FileMove, move_file};
+use crate::placement_move::{FileMove, move_file, move_style};
 use crate::placement_pages::{ShownPlacement, each_file, each_stored, items, placements};
 use crate::stdout::say;
 
@@ -51,7 +51,7 @@ struct Drained {
 pub(crate) fn perform(typed: &DrainArguments) -> Result<ExitCode> {
     let (state, name) = (&typed.placements.state, typed.name.as_str());
     let meant = meant(typed, placements(state)?)?;
-    let bar = ProgressBar::new(stored(state, &meant, name)?).with_style(style());
+    let bar = ProgressBar::new(stored(state, &meant, name)?).with_style(move_style());
     let drain = Drain { state, name, bar };
     let mut drained = drain.all(&meant)?;
     let told = if drained.left.is_empty() { drain.tell_end(&meant) } else { Ok(()) };
@@ -220,12 +220,6 @@ impl Drained {
             ),
         }
     }
-}
-
-fn style() -> ProgressStyle {
-    let style =
-        ProgressStyle::with_template("{bar:30} {pos}/{len} files  {elapsed_precise}  {msg}");
-    style.unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 #[cfg(test)]

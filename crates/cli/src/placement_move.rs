@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use comity_server::control::Request;
+use indicatif::ProgressStyle;
 use serde_json::Value;
 
 use crate::clients::text;
@@ -55,4 +56,11 @@ pub(crate) fn move_file(
             _ => return Ok(FileMove::Done(answer)),
         }
     }
+}
+
+/// The progress bar of moves.
+pub(crate) fn move_style() -> ProgressStyle {
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} files  {elapsed_precise}  {msg}");
+    style.unwrap_or_else(|_| ProgressStyle::default_bar())
 }

@@ -4,13 +4,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::cache_status::{bytes, counted};
 use crate::common_arguments::State;
 use crate::placement_arguments::PlacementArguments;
-use crate::placement_move::{FileMove, move_file};
+use crate::placement_move::{FileMove, move_file, move_style};
 use crate::placement_pages::{each_file, items, placements};
 use crate::stdout::say;
 
@@ -34,7 +34,7 @@ pub(crate) fn perform(typed: &PlacementArguments) -> Result<ExitCode> {
         let export = export.display();
         bail!("no export {export} has data servers; `comity placement status` names all");
     }
-    let bar = ProgressBar::new(0).with_style(style());
+    let bar = ProgressBar::new(0).with_style(move_style());
     let mut done = Resilvered::default();
     for placement in &meant {
         done.walk(&typed.state, &placement.export, &bar)?;
@@ -90,12 +90,6 @@ impl Resilvered {
         }
         lines
     }
-}
-
-fn style() -> ProgressStyle {
-    let style =
-        ProgressStyle::with_template("{bar:30} {pos}/{len} files  {elapsed_precise}  {msg}");
-    style.unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 #[cfg(test)]

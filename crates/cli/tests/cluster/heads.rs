@@ -6,13 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use comity_proto::nfs4::{Bitmap4, Fattr4, FsLocations4, Nfsstat4, attribute, operation as op};
-use comity_xdr::Decoder;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::common::four::{Four, operation, result, skip};
-use crate::common::placed::on;
+use crate::common::four::Four;
 use crate::common::{Place, Running, Said, comity, run, wait_until};
 use crate::etcd::EtcdServer;
 
@@ -144,22 +141,4 @@ impl Heads {
         assert_eq!(said.code, Some(0), "{}", said.err);
         serde_json::from_str(&said.out).unwrap()
     }
-}
-
-/// Asks for the file number by a handle.
-pub(crate) fn fileid(client: &mut Four, handle: &[u8]) -> Result<(), Nfsstat4> {
-    let wanted = Bitmap4::of(&[attribute::FILEID]);
-    client.perform(on(handle, operation(op::GETATTR, &wanted))).map(drop)
-}
-
-/// The head that a client is referred to when it asks for the locations of a handle.
-pub(crate) fn location(client: &mut Four, handle: &[u8]) -> Option<String> {
-    let wanted = Bitmap4::of(&[attribute::FS_LOCATIONS]);
-    let results = client.perform(on(handle, operation(op::GETATTR, &wanted))).unwrap();
-    let mut results = Decoder::new(&results);
-    skip(&mut results);
-    let attributes: Fattr4<'_> = result(&mut results);
-    let locations: FsLocations4<'_> = Decoder::new(attributes.attr_vals.0).value().unwrap();
-    let server = locations.locations.0.first()?.server.0.first()?;
-    Some(String::from_utf8(server.0.to_vec()).unwrap())
 }

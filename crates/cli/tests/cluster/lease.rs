@@ -8,7 +8,8 @@ use rustix::process::Signal;
 
 use crate::common::four::Four;
 use crate::common::wait_until;
-use crate::heads::{Heads, LEASE_SECONDS, fileid};
+use crate::common::whereabouts::fileid;
+use crate::heads::{Heads, LEASE_SECONDS};
 use crate::{hold, reclaim};
 
 #[test]

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use comity_proto::nfs4::{NfsLockType4, Nfsstat4, operation as op, share};
 use common::four::{Four, Opened, operation};
 use common::wait_until;
-use heads::{Heads, LEASE_SECONDS, fileid, location};
+use common::whereabouts::{fileid, location};
+use heads::{Heads, LEASE_SECONDS};
 
 const ACCESS: u32 = share::READ | share::WRITE | share::WANT_NO_DELEG;
 

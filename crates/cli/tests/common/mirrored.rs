@@ -7,14 +7,14 @@ use comity_proto::nfs4::flexible_files::{
     DeviceError4, FfDeviceAddr4, FfIoerr4, FfLayout4, FfLayoutreturn4,
 };
 use comity_proto::nfs4::{
-    Bitmap4, Getdeviceinfo4args, Getdeviceinfo4resok, Layoutget4args, Layoutget4resok,
-    Layoutiomode4, Layoutreturn4, Layoutreturn4args, LayoutreturnFile4, Nfsstat4, Stateid4,
-    layout_type, operation as op,
+    Bitmap4, Getdeviceinfo4args, Getdeviceinfo4resok, Layoutget4resok, Layoutiomode4,
+    Layoutreturn4, Layoutreturn4args, LayoutreturnFile4, Nfsstat4, Stateid4, layout_type,
+    operation as op,
 };
 use comity_xdr::{Counted, Decoder, Opaque, encoded};
 
 use super::four::{Four, Opened, operation, result, skip};
-use super::placed::on;
+use super::placed::{ask_layout, on};
 use super::raw::{NFS, Raw, number, opaque};
 use super::{Place, Running, comity};
 
@@ -131,17 +131,7 @@ pub fn flex_layout(
     file: &Opened,
     iomode: Layoutiomode4,
 ) -> Result<FlexLayout, Nfsstat4> {
-    let args = Layoutget4args {
-        signal_layout_avail: false,
-        layout_type: layout_type::FLEX_FILES,
-        iomode,
-        offset: 0,
-        length: u64::MAX,
-        minlength: 4096,
-        stateid: file.stateid,
-        maxcount: 4096,
-    };
-    let results = client.perform(on(&file.handle, operation(op::LAYOUTGET, &args)))?;
+    let results = ask_layout(client, file, (layout_type::FLEX_FILES, iomode))?;
     let mut results = Decoder::new(&results);
     skip(&mut results);
     let got: Layoutget4resok<'_> = result(&mut results);

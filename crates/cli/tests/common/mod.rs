@@ -12,6 +12,7 @@ pub mod line;
 pub mod mirrored;
 pub mod placed;
 pub mod raw;
+pub mod whereabouts;
 pub mod world;
 
 use std::fs;

@@ -126,11 +126,15 @@ pub struct Layout {
     pub handles: Vec<Vec<u8>>,
 }
 
-/// LAYOUTGET of a whole file.
-pub fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result<Layout, Nfsstat4> {
+/// Asks for a layout of a whole file, of this type; returns the results of LAYOUTGET.
+pub fn ask_layout(
+    client: &mut Four,
+    file: &Opened,
+    (layout_type, iomode): (u32, Layoutiomode4),
+) -> Result<Vec<u8>, Nfsstat4> {
     let args = Layoutget4args {
         signal_layout_avail: false,
-        layout_type: layout_type::FILES,
+        layout_type,
         iomode,
         offset: 0,
         length: u64::MAX,
@@ -138,7 +142,12 @@ pub fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result
         stateid: file.stateid,
         maxcount: 4096,
     };
-    let results = client.perform(on(&file.handle, operation(op::LAYOUTGET, &args)))?;
+    client.perform(on(&file.handle, operation(op::LAYOUTGET, &args)))
+}
+
+/// LAYOUTGET of a whole file.
+pub fn layout(client: &mut Four, file: &Opened, iomode: Layoutiomode4) -> Result<Layout, Nfsstat4> {
+    let results = ask_layout(client, file, (layout_type::FILES, iomode))?;
     let mut results = Decoder::new(&results);
     skip(&mut results);
     let got: Layoutget4resok<'_> = result(&mut results);

@@ -23,27 +23,11 @@ mod warnings;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use comity_proto::nfs4::{
-    Bitmap4, Fattr4, FsLocations4, NfsLockType4, Nfsstat4, Stateid4, attribute, operation as op,
-    share,
-};
-use comity_xdr::Decoder;
+use comity_proto::nfs4::{NfsLockType4, Nfsstat4, Stateid4, share};
 use common::PATIENCE;
-use common::four::{Four, Opened, operation, result, skip};
-use common::placed::on;
-use pair::{NAMES, Pair, fileid};
-
-/// The server that a client is referred to when it asks for the locations of a handle.
-fn location(client: &mut Four, handle: &[u8]) -> Option<String> {
-    let wanted = Bitmap4::of(&[attribute::FS_LOCATIONS]);
-    let results = client.perform(on(handle, operation(op::GETATTR, &wanted))).unwrap();
-    let mut results = Decoder::new(&results);
-    skip(&mut results);
-    let attributes: Fattr4<'_> = result(&mut results);
-    let locations: FsLocations4<'_> = Decoder::new(attributes.attr_vals.0).value().unwrap();
-    let server = locations.locations.0.first()?.server.0.first()?;
-    Some(String::from_utf8(server.0.to_vec()).unwrap())
-}
+use common::four::{Four, Opened};
+use common::whereabouts::{fileid, location};
+use pair::{NAMES, Pair};
 
 /// Another client's try to lock the bytes that the first one has locked.
 fn conflict(client: &mut Four, path: &Path) -> Nfsstat4 {

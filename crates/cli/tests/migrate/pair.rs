@@ -5,12 +5,12 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use comity_proto::nfs4::{Bitmap4, Nfsstat4, attribute, operation as op};
+use comity_proto::nfs4::Nfsstat4;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::common::four::{Four, Opened, operation};
-use crate::common::placed::on;
+use crate::common::four::{Four, Opened};
+use crate::common::whereabouts::fileid;
 use crate::common::{Place, Running, Said, comity, run, wait_until};
 use crate::proxy::Proxy;
 
@@ -142,10 +142,4 @@ fn start(place: &Place, name: &str, (port, lease): (u16, Duration)) -> Running {
     command.arg("--state-dir").arg(state(place, name));
     command.arg("--config").arg(place.path(&format!("{name}.toml")));
     Running::start_with_log(&mut command, File::create(log(place, name)).unwrap())
-}
-
-/// Asks for the file number by a handle.
-pub(crate) fn fileid(client: &mut Four, handle: &[u8]) -> Result<(), Nfsstat4> {
-    let wanted = Bitmap4::of(&[attribute::FILEID]);
-    client.perform(on(handle, operation(op::GETATTR, &wanted))).map(drop)
 }

@@ -78,10 +78,20 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls", "load", "migrate", "advice"])]
     directories: bool,
+    /// Measure parallel NFS instead: layouts, the metadata server's part in data that clients move,
+    /// data servers behind lines of their own, and small files; as root.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+          "grants", "tls", "load", "migrate", "advice", "directories"])]
+    pnfs: bool,
+    /// Measure the processor time of small calls on a Ceph file system instead, beside nfs-ganesha
+    /// on the same cluster of this machine, as root.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+          "grants", "tls", "load", "migrate", "advice", "directories", "pnfs"])]
+    ceph: bool,
     /// Count the calls of `comity mount` in the thirteen tests of 1998 instead, beside those of the
     /// kernel's client in the same guest, as root; exits with 1 if a figure misses its bound.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-          "grants", "tls", "load", "migrate", "advice", "directories"])]
+          "grants", "tls", "load", "migrate", "advice", "directories", "pnfs", "ceph"])]
     client: bool,
     /// Take the runs of `comity bench` in docs/bench again instead, all of them or those named,
     /// e.g. `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine that
@@ -89,8 +99,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "RUN,...", num_args = 0..=1, default_missing_value = "",
           value_delimiter = ',',
           conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-                             "grants", "tls", "load", "migrate", "advice", "directories",
-                             "client"])]
+                             "grants", "tls", "load", "migrate", "advice", "directories", "pnfs",
+                             "ceph", "client"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
@@ -158,13 +168,15 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.migrate, "migrate");
     add(options.advice, "advice");
     add(options.directories, "directories");
+    add(options.pnfs, "pnfs");
+    add(options.ceph, "ceph");
     add(options.update, "--update");
     let plots = options.plots.as_ref().map(|folder| format!("--plots={}", folder.display()));
     add(options.load && plots.is_some(), &plots.unwrap_or_default());
     let by_key = options.grants || options.tls;
     let by_row =
         options.state || options.strangers || options.load || options.migrate || options.advice;
-    let with_rows = by_row || options.directories;
+    let with_rows = by_row || options.directories || options.pnfs || options.ceph;
     let growing = options.identity || with_rows || by_key;
     let table = !(growing || options.instructions || options.syscalls);
     add(table, "table");
@@ -175,7 +187,7 @@ fn arguments(options: &Options) -> Vec<String> {
         add(true, &format!("--against={}", options.against));
         add(options.rows.is_some(), &format!("--rows={}", options.rows.as_deref().unwrap_or("")));
     }
-    if table || options.directories {
+    if table || options.directories || options.pnfs {
         let json = options.json.as_ref().map(|path| path.display().to_string());
         add(json.is_some(), &format!("--json={}", json.unwrap_or_default()));
     }

@@ -32,6 +32,7 @@ pub(crate) struct Options {
 /// Files that are copied: the source in the checkout, and the place in the package.
 const COPIED: &[(&str, &str)] = &[
     ("packaging/comity.service", "usr/lib/systemd/system/comity.service"),
+    ("packaging/comity-addresses@.service", "usr/lib/systemd/system/comity-addresses@.service"),
     ("packaging/debian/default", CONFFILE),
     ("packaging/examples/exports", "usr/share/doc/comity/examples/exports"),
     ("packaging/examples/comity.toml", "usr/share/doc/comity/examples/comity.toml"),

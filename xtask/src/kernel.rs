@@ -6,6 +6,7 @@
 //! of its own, a [`server`], one or more [`guest`]s and a folder under `target/kernel`. Variants
 //! named `-kill` kill the server with SIGKILL every few seconds.
 
+mod ceph;
 mod data_servers;
 mod ground;
 mod guest;
@@ -209,6 +210,10 @@ pub(crate) fn run(root: &Path, options: &Run) -> Result<Tally> {
     if let Some(why) = needs::missing() {
         tally.skipped = chosen.iter().map(|test| (test.name, why.clone())).collect();
         return Ok(tally);
+    }
+    if let Some(why) = chosen.iter().any(|test| test.on_ceph).then(ceph::missing).flatten() {
+        let cannot = chosen.extract_if(.., |test| test.on_ceph);
+        tally.skipped.extend(cannot.map(|test| (test.name, why.clone())));
     }
     let images = Images::gather(root, chosen.iter().map(|test| options.kernel_of(test)));
     chosen.retain(|test| match images.get(options.kernel_of(test)) {

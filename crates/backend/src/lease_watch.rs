@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use comity_vfs::AsServer;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
 use crate::fanotify_watch::{ChangeWatch, Told};
@@ -36,6 +36,8 @@ pub struct LeaseWatch {
     thread: AtomicI32,
     /// The reports of changes, if the kernel makes any.
     changes: OnceLock<Arc<ChangeWatch>>,
+    /// Wakes the thread for file systems that the kernel does not watch.
+    alarm: OnceLock<OwnedFd>,
     wanted: Mutex<SignalledFiles>,
 }
 
@@ -86,6 +88,9 @@ impl LeaseWatch {
     /// The kernel's error.
     pub fn listen(self: &Arc<Self>, server: &AsServer) -> Result<LeaseListener, Errno> {
         let signals = sys::lease_signals()?;
+        let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        // A thread that listens anew uses the one that file systems know.
+        let _ = self.alarm.set(alarm);
         match ChangeWatch::new(server) {
             Ok(changes) => drop(self.changes.set(Arc::new(changes))),
             Err(error) => tell_deaf(error),
@@ -99,6 +104,21 @@ impl LeaseWatch {
     /// Returns the id of the thread that is notified, if there is one.
     pub(crate) fn thread(&self) -> Option<i32> {
         Some(self.thread.load(Ordering::Acquire)).filter(|thread| *thread != 0)
+    }
+
+    /// Wakes the thread, which then asks the file systems for wanted files. It may be called under
+    /// any lock.
+    pub(crate) fn wake(&self) {
+        if let Some(alarm) = self.alarm.get() {
+            // A full counter wakes the thread, too.
+            let _ = rustix::io::write(alarm, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Returns whether the thread was woken.
+    fn is_woken(&self) -> bool {
+        let read = |alarm: &OwnedFd| rustix::io::read(alarm, &mut [0; 8]).is_ok();
+        self.alarm.get().is_some_and(read)
     }
 
     /// Returns the source of reports of changes, if the kernel makes any.
@@ -163,7 +183,7 @@ impl LeaseListener {
             }
             let signalled = ready.signals && self.hear()?;
             let changed = ready.changes && self.hear_changes()?;
-            if signalled || changed || self.is_due(ready.bell) {
+            if signalled || changed || self.watch.is_woken() || self.is_due(ready.bell) {
                 self.due.set(None);
                 return Ok(true);
             }
@@ -172,7 +192,8 @@ impl LeaseListener {
 
     fn poll(&self, end: BorrowedFd<'_>) -> Result<Ready, Errno> {
         let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        let mut all = vec![on(end), on(self.signals.as_fd())];
+        let alarm = self.watch.alarm.get().map_or(end, |alarm| alarm.as_fd());
+        let mut all = vec![on(end), on(self.signals.as_fd()), on(alarm)];
         let rest = self.rest();
         if let Some(changes) = self.watch.changes() {
             all.push(on(changes.bell()));
@@ -183,7 +204,7 @@ impl LeaseListener {
             Err(errno) => return Err(errno),
         }
         let is = |at| all.get(at).is_some_and(|fd: &PollFd<'_>| !fd.revents().is_empty());
-        Ok(Ready { end: is(0), signals: is(1), bell: is(2), changes: is(3) })
+        Ok(Ready { end: is(0), signals: is(1), bell: is(3), changes: is(4) })
     }
 
     /// Returns the rest of the pause during which changes are not read.

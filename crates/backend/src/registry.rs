@@ -12,6 +12,9 @@ pub const DIRECTORY: &str = "dir";
 /// The scheme of file systems that are empty at first and end with the process.
 pub const MEMORY: &str = "memory";
 
+/// The scheme of directories of a Ceph file system.
+pub const CEPH: &str = "ceph";
+
 /// The place of a file system: its scheme names the backend that opens it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location<'a> {

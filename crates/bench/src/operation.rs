@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use comity_proto::nfs4::Layoutiomode4;
+
 /// One kind of request, with the parameters of its measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -36,6 +38,8 @@ pub enum InSession {
     OpenClose,
     /// A byte of an open file locked, then unlocked.
     LockUnlock,
+    /// A layout of an open file got, then returned. The file must be on data servers.
+    Layout(Layoutiomode4),
 }
 
 /// The time by which written data must be on stable storage.
@@ -67,6 +71,8 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
     ("v4.1-read-4k", Operation::InSession(InSession::Read(KIB4))),
     ("v4.1-open-close", Operation::InSession(InSession::OpenClose)),
     ("v4.1-lock-unlock", Operation::InSession(InSession::LockUnlock)),
+    ("v4.1-layout-read", Operation::InSession(InSession::Layout(Layoutiomode4::Read))),
+    ("v4.1-layout-write", Operation::InSession(InSession::Layout(Layoutiomode4::Rw))),
 ];
 
 impl FromStr for Operation {

@@ -81,6 +81,10 @@ impl Journal {
     /// Those of the disk.
     pub(crate) fn open(medium: Arc<dyn Medium>) -> io::Result<(Self, Vec<Left>)> {
         let (records, end) = read_all(medium.as_ref())?;
+        // A record behind a torn one would be taken up after a later crash.
+        if medium.length(PATH)? > end {
+            medium.truncate(PATH, end)?;
+        }
         let next = records.last().map_or(1, |record| record.number + 1);
         let left = left_of(records);
         let undone = left.iter().map(|left| (left.file, next - 1)).collect();
@@ -371,5 +375,21 @@ mod tests {
         assert_eq!(data(&open(&medium).1[0]), [(0, b"one".to_vec())]);
         medium.write(PATH, 8, &[0xff]).unwrap();
         assert!(open(&medium).1.is_empty());
+    }
+
+    /// After the first crash the record was torn, and another one has come to its place.
+    #[test]
+    fn no_record_behind_a_torn_one_is_recovered_after_a_later_crash() {
+        let medium = Arc::new(MemoryMedium::default());
+        let (journal, _) = open(&medium);
+        for at in [0, 100, 200] {
+            journal.append((file(b"a"), 1), &cred(), at, b"old").unwrap();
+        }
+        let record = medium.used(PATH).unwrap() / 3;
+        medium.write(PATH, record + 80, &[0xff]).unwrap();
+        let (journal, left) = open(&medium);
+        assert_eq!(data(&left[0]), [(0, b"old".to_vec())]);
+        journal.append((file(b"a"), 1), &cred(), 300, b"new").unwrap();
+        assert_eq!(data(&open(&medium).1[0]), [(0, b"old".to_vec()), (300, b"new".to_vec())]);
     }
 }

@@ -19,11 +19,13 @@ mod counters;
 mod directory_looks;
 mod dirty;
 mod disk;
+mod file_turn;
 mod header;
 mod journal;
 mod key;
 mod limits;
 mod listing_cache;
+mod losses;
 mod medium;
 #[cfg(test)]
 mod memory_medium;

@@ -21,6 +21,7 @@ pub(crate) struct MemoryMedium {
     calls_left: AtomicU64,
     free: AtomicU64,
     full: AtomicBool,
+    read_only: AtomicBool,
     syncs: Mutex<()>,
     syncs_begun: AtomicU64,
     calls: AtomicU64,
@@ -74,6 +75,16 @@ impl MemoryMedium {
     /// Makes writes that extend files fail with ENOSPC.
     pub(crate) fn set_full(&self, full: bool) {
         self.full.store(full, Ordering::SeqCst);
+    }
+
+    /// Makes all calls that change files fail, as if the disk were mounted read-only.
+    pub(crate) fn set_read_only(&self, read_only: bool) {
+        self.read_only.store(read_only, Ordering::SeqCst);
+    }
+
+    fn change(&self) -> io::Result<()> {
+        self.call()?;
+        if self.read_only.load(Ordering::SeqCst) { Err(Errno::ROFS.into()) } else { Ok(()) }
     }
 
     /// Blocks all calls of `sync` until the guard is dropped.
@@ -146,7 +157,7 @@ impl Medium for MemoryMedium {
     }
 
     fn write(&self, path: &str, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.call()?;
+        self.change()?;
         let mut files = self.lock();
         let content = files.now.entry(path.to_owned()).or_default();
         let end = offset as usize + bytes.len();
@@ -161,7 +172,7 @@ impl Medium for MemoryMedium {
     }
 
     fn truncate(&self, path: &str, length: u64) -> io::Result<()> {
-        self.call()?;
+        self.change()?;
         if let Some(content) = self.lock().now.get_mut(path) {
             content.truncate(usize::try_from(length).unwrap_or(usize::MAX));
         }
@@ -169,7 +180,7 @@ impl Medium for MemoryMedium {
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        self.call()?;
+        self.change()?;
         self.lock().now.remove(path);
         Ok(())
     }
@@ -177,7 +188,7 @@ impl Medium for MemoryMedium {
     fn sync(&self, path: &str) -> io::Result<()> {
         self.syncs_begun.fetch_add(1, Ordering::SeqCst);
         drop(self.hold_syncs());
-        self.call()?;
+        self.change()?;
         let mut files = self.lock();
         match files.now.get(path).cloned() {
             Some(content) => files.stable.insert(path.to_owned(), content),

@@ -3,6 +3,7 @@
 //! This module never asks the server: a page belongs to a change attribute, and the callers find
 //! out whether the file still has it. A damaged page counts as missing.
 
+mod cached_file;
 mod disk_health;
 mod page_table;
 mod pins;
@@ -11,8 +12,8 @@ mod verify;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use quick_cache::sync::Cache;
 
@@ -22,6 +23,7 @@ use crate::limits::{OBJECTS_MAX, PAGE_BYTES, TABLE_STEP, TRANSFER_BYTES_MAX, USE
 use crate::medium::Medium;
 use crate::options::Clock;
 
+use cached_file::CachedFile;
 pub(crate) use disk_health::DiskHealth;
 pub(crate) use verify::{Verified, VerifyPlace};
 
@@ -65,32 +67,6 @@ pub(crate) struct PageStore {
     /// Files whose headers on the disk are out of date.
     unsaved: Mutex<HashSet<FileName>>,
     clock: Clock,
-}
-
-/// A cached file.
-struct CachedFile {
-    paths: Paths,
-    /// The header; `None` if nothing of the file is cached.
-    header: RwLock<Option<Header>>,
-    /// Number of the file's last change through this cache; unique among all changes.
-    edit: AtomicU64,
-    /// True until a header with this epoch is written. Before that, no older entry of the table can
-    /// match the epoch.
-    is_new: AtomicBool,
-}
-
-impl CachedFile {
-    fn epoch(&self, header: &Header) -> Epoch {
-        Epoch { number: header.epoch, edit: self.edit.load(Ordering::Relaxed) }
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Option<Header>> {
-        self.header.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Option<Header>> {
-        self.header.write().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The numbers of the pages that overlap a range.
@@ -164,6 +140,7 @@ impl PageStore {
             Header { file: *file, epoch, change, size, present: 0, used_seconds, is_pinned };
         *place = Some(header);
         object.is_new.store(true, Ordering::Relaxed);
+        object.is_carried.store(false, Ordering::Relaxed);
         if had_pages {
             self.health.note(self.medium.truncate(&object.paths.map, 0));
             self.health.note(self.medium.truncate(&object.paths.data, 0));
@@ -190,6 +167,10 @@ impl PageStore {
         let Some(header) = header.as_ref().filter(|header| header.epoch == epoch.number) else {
             return PageRun::Miss(range.end - range.start);
         };
+        if range.start >= header.size {
+            // The file was cut since the caller has seen its length.
+            return PageRun::Miss(range.end - range.start);
+        }
         let most = range.start.saturating_add(TRANSFER_BYTES_MAX).min(header.size);
         let range = range.start..range.end.min(most).max(range.start);
         let sums = self.checksums(&object.paths, pages(&range));
@@ -267,16 +248,24 @@ impl PageStore {
         self.put(file, start, data, |now| now == epoch);
     }
 
-    fn put(&self, file: &FileName, start: u64, data: &[u8], is_good: impl Fn(Epoch) -> bool) {
+    /// Stores pages; returns whether that was done.
+    fn put(
+        &self,
+        file: &FileName,
+        start: u64,
+        data: &[u8],
+        is_good: impl Fn(Epoch) -> bool,
+    ) -> bool {
         if !self.health.is_usable() || data.is_empty() {
-            return;
+            return false;
         }
         let object = self.object(file);
         let mut place = object.write();
         let Some(header) = place.as_mut().filter(|header| is_good(object.epoch(header))) else {
-            return;
+            return false;
         };
-        if self.fill_locked(&object.paths, header, start, data) {
+        let is_stored = self.fill_locked(&object.paths, header, start, data);
+        if is_stored {
             self.note_use(header);
             // Only a new epoch's header may be written at once. Another header must wait until the
             // table is stable, because it could make stale entries of the table valid.
@@ -284,6 +273,7 @@ impl PageStore {
                 self.write_header(&object.paths, header);
             }
         }
+        is_stored
     }
 
     /// Returns whether the time of the last use must be updated.
@@ -321,6 +311,7 @@ impl PageStore {
         if self.health.note(self.medium.write(&paths.data, start, content)).is_none() {
             return false;
         }
+        // A page whose checksum could not be stored does not match the old one.
         self.set_checksums(paths, start / PAGE_BYTES, &sums);
         let total = header.size.div_ceil(PAGE_BYTES);
         let before = header.present;
@@ -335,29 +326,34 @@ impl PageStore {
         let object = self.object(file);
         let mut place = object.write();
         let header = place.as_mut().filter(|header| header.change == before)?;
+        let mut is_cut = true;
         if header.size != after.size {
-            self.resize_last(&object.paths, header, after.size);
+            is_cut = self.resize_last(&object.paths, header, after.size);
         }
         if after.size < header.size {
             let total = after.size.div_ceil(PAGE_BYTES);
-            self.cut_checksums(&object.paths, total);
+            is_cut &= self.cut_checksums(&object.paths, total);
             self.note_pages(header.present, header.present.min(total));
             header.present = header.present.min(total);
             self.health.note(self.medium.truncate(&object.paths.data, after.size));
         }
+        if !is_cut {
+            return Some(self.begin(file, &object, &mut place, after));
+        }
         header.change = after.change;
         header.size = after.size;
+        object.is_carried.store(true, Ordering::Relaxed);
         object.edit.store(self.next(), Ordering::Relaxed);
         self.save_later(file);
         Some(object.epoch(header))
     }
 
     /// Adjusts the page at the old or new end of a file, whose length changes: it is cut or
-    /// extended with zeros, as the file is.
-    fn resize_last(&self, paths: &Paths, header: &Header, size: u64) {
+    /// extended with zeros, as the file is. Returns false if its checksum could not be changed.
+    fn resize_last(&self, paths: &Paths, header: &Header, size: u64) -> bool {
         let kept = header.size.min(size);
         if kept.is_multiple_of(PAGE_BYTES) {
-            return;
+            return true;
         }
         let page = kept / PAGE_BYTES;
         let (old, new) = (page_range(page, header.size), page_range(page, size));
@@ -370,7 +366,7 @@ impl PageStore {
             sum = checksum(header.epoch, page, &content);
             self.health.note(self.medium.write(&paths.data, new.start, &content));
         }
-        self.set_checksums(paths, page, &[sum]);
+        self.set_checksums(paths, page, &[sum])
     }
 
     /// Writes the headers of changed files. Their tables are made stable first: the new header
@@ -381,6 +377,10 @@ impl PageStore {
         for file in unsaved {
             let object = self.object(&file);
             let header = object.write();
+            if object.changes.load(Ordering::SeqCst) > 0 {
+                self.save_later(&file);
+                continue;
+            }
             let Some(header) = header.as_ref().filter(|_| self.health.is_usable()) else {
                 continue;
             };
@@ -412,15 +412,21 @@ impl PageStore {
         let size = self.version(file).map_or(0, |version| version.size);
         let length = whole.end.min(size).saturating_sub(whole.start) as usize;
         let at = (from - whole.start) as usize;
+        let put = |content: &[u8]| {
+            // A page that could not be written would show the old data.
+            if !self.put(file, whole.start, content, |now| now.number == epoch.number) {
+                self.restart(file);
+            }
+        };
         if at == 0 && part.len() >= length {
-            return self.put(file, whole.start, part, |now| now.number == epoch.number);
+            return put(part);
         }
         let mut content = Vec::new();
         let known = self.read(file, epoch, whole.start..whole.start + length as u64, &mut content);
         match (known, content.get_mut(at..at + part.len())) {
             (PageRun::Hit(count), Some(place)) if count as usize == length => {
                 place.copy_from_slice(part);
-                self.put(file, whole.start, &content, |now| now.number == epoch.number);
+                put(&content);
             }
             _ => self.drop_pages(file, &whole),
         }
@@ -429,14 +435,16 @@ impl PageStore {
     /// Drops pages of a file that a failed write may have changed.
     pub(crate) fn drop_pages(&self, file: &FileName, range: &Range<u64>) {
         let object = self.object(file);
-        let header = object.write();
+        let mut place = object.write();
         object.edit.store(self.next(), Ordering::Relaxed);
-        if let Some(header) = header.as_ref() {
-            let (pages, total) = (pages(range), header.size.div_ceil(PAGE_BYTES));
-            match pages.end < total {
-                true => self.clear_checksums(&object.paths, pages),
-                false => self.cut_checksums(&object.paths, pages.start),
-            }
+        let Some(Header { change, size, .. }) = *place else { return };
+        let (pages, total) = (pages(range), size.div_ceil(PAGE_BYTES));
+        let are_dropped = match pages.end < total {
+            true => self.clear_checksums(&object.paths, pages),
+            false => self.cut_checksums(&object.paths, pages.start),
+        };
+        if !are_dropped {
+            self.begin(file, &object, &mut place, FileVersion { change, size });
         }
     }
 
@@ -446,6 +454,14 @@ impl PageStore {
         let mut header = object.write();
         if let Some(Header { change, size, .. }) = *header {
             self.begin(file, &object, &mut header, FileVersion { change, size });
+        }
+    }
+
+    /// Drops the pages of a file that were kept across an own change, as far as it is known:
+    /// another client may have changed them at the same moment, and its change was not seen.
+    pub(crate) fn restart_if_carried(&self, file: &FileName) {
+        if self.object(file).is_carried.load(Ordering::Relaxed) {
+            self.restart(file);
         }
     }
 
@@ -524,6 +540,8 @@ impl PageStore {
                 header: RwLock::new(header),
                 edit: AtomicU64::new(self.next()),
                 is_new: AtomicBool::new(false),
+                changes: AtomicU32::new(0),
+                is_carried: AtomicBool::new(true),
             }))
         };
         match self.objects.get_or_insert_with(file, load) {

@@ -5,9 +5,11 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{Cred, Disk, Handle, Status, Time};
+use comity_vfs::{Cred, DelegationNumber, Disk, Handle, Result, Time};
 
 use crate::dirty::Extents;
+use crate::file_turn::{FileTurn, FileTurnGuard};
+use crate::losses::Losses;
 
 /// All files with unsent data.
 #[derive(Default)]
@@ -24,7 +26,7 @@ struct KnownDirty {
 }
 
 /// A use of a file, during which the file stays in the table. After the last use it is removed if
-/// it has no unsent data and no failure.
+/// it has no unsent data and no loss to report.
 pub(crate) struct InUse<'a> {
     files: &'a DirtyFiles,
     node: Handle,
@@ -49,9 +51,9 @@ impl Drop for InUse<'_> {
 pub(crate) struct DirtyFile {
     state: Mutex<DirtyState>,
     /// Held while data is sent, so that one thread at a time sends.
-    turn: Mutex<()>,
+    turn: FileTurn,
     /// Held while data is added, so that the journal and the state have the same order.
-    order: Mutex<()>,
+    order: FileTurn,
 }
 
 /// The unsent data of a file.
@@ -66,25 +68,52 @@ pub(crate) struct DirtyState {
     pub(crate) cred: Cred<Disk>,
     /// The time of the last write.
     pub(crate) written: Time,
-    /// The change attribute of the version that the data was written over.
+    /// The change attribute of the version that the data was written over, or that parts of it
+    /// were sent to.
     pub(crate) base: u64,
+    /// The delegation under which the file was version `base`.
+    pub(crate) grant: Option<DelegationNumber>,
     /// The last record of the journal with data of this file.
     pub(crate) record: u64,
-    /// A failure that was not reported to a program yet.
-    pub(crate) failure: Option<Status>,
+    /// Data that could not be stored in the file.
+    pub(crate) losses: Losses,
     /// True if another client may have changed the file: data is sent only if its change attribute
     /// is still `base`.
     pub(crate) doubtful: bool,
 }
 
 impl DirtyState {
-    /// Prepares for new data over the version with this change attribute; returns the change
-    /// attribute that the unsent data was written over.
-    pub(crate) fn begin(&mut self, change: u64, now: u64) -> u64 {
+    /// Prepares for new data over the version with this change attribute and under this delegation;
+    /// returns the change attribute that the unsent data was written over.
+    pub(crate) fn begin(
+        &mut self,
+        (change, grant): (u64, Option<DelegationNumber>),
+        now: u64,
+    ) -> u64 {
         if self.is_clean() {
-            (self.since, self.base) = (now, change);
+            (self.since, self.base, self.grant) = (now, change, grant);
         }
         self.base
+    }
+
+    /// Notes a part of the data that was sent: it has changed the file from one change attribute to
+    /// another. Under the delegation of `base` no other client has changed the file before.
+    pub(crate) fn note_sent(
+        &mut self,
+        (before, after): (Option<u64>, Option<u64>),
+        grant: Option<DelegationNumber>,
+    ) {
+        let is_ours = before == Some(self.base) || (grant.is_some() && grant == self.grant);
+        if is_ours && let Some(after) = after {
+            self.base = after;
+        }
+    }
+
+    /// Returns whether another client may have changed the file, which is delegated to this one by
+    /// `grant` now.
+    pub(crate) fn is_in_doubt(&mut self, grant: Option<DelegationNumber>) -> bool {
+        self.doubtful |= self.grant.is_some() && self.grant != grant;
+        self.doubtful
     }
 
     /// Returns whether there is no unsent data.
@@ -107,11 +136,12 @@ impl DirtyFile {
             cred: cred.clone(),
             written: Time::default(),
             base: 0,
+            grant: None,
             record: 0,
-            failure: None,
+            losses: Losses::default(),
             doubtful: false,
         };
-        Self { state: Mutex::new(state), turn: Mutex::default(), order: Mutex::default() }
+        Self { state: Mutex::new(state), turn: FileTurn::default(), order: FileTurn::default() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, DirtyState> {
@@ -119,13 +149,19 @@ impl DirtyFile {
     }
 
     /// Locks the order of new data.
-    pub(crate) fn order(&self) -> MutexGuard<'_, ()> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Errors
+    /// [`comity_vfs::Status::Interrupted`].
+    pub(crate) fn order(&self) -> Result<FileTurnGuard<'_>> {
+        self.order.take()
     }
 
     /// Locks sending.
-    pub(crate) fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Errors
+    /// [`comity_vfs::Status::Interrupted`].
+    pub(crate) fn turn(&self) -> Result<FileTurnGuard<'_>> {
+        self.turn.take()
     }
 }
 
@@ -152,11 +188,17 @@ impl DirtyFiles {
         known.users -= 1;
         let is_done = known.users == 0 && {
             let state = known.file.lock();
-            state.is_clean() && state.failure.is_none()
+            state.is_clean() && !state.losses.awaits_report()
         };
         if is_done {
             files.remove(node);
         }
+    }
+
+    /// The number of users of a file.
+    #[cfg(test)]
+    pub(crate) fn users(&self, node: &Handle) -> usize {
+        self.lock().get(node).map_or(0, |known| known.users)
     }
 
     /// Returns all files.

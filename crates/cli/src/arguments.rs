@@ -265,7 +265,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(group = one_of(&["dirs", "exports", "config", "from", "data_server"]))]
 pub(crate) struct Serve {
-    /// Folders to serve, each under its own path
+    /// Folders to serve, each under its own path, or ceph:/PATH for a folder of a Ceph file system
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath,
           conflicts_with_all = ["exports", "config", "from"])]
     pub(crate) dirs: Vec<PathBuf>,

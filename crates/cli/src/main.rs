@@ -5,6 +5,7 @@
 //!
 //! **May not know:** bytes on the wire, what a verb does.
 
+mod address_announcement;
 mod argument_error;
 mod arguments;
 mod block_device;
@@ -15,7 +16,10 @@ mod cache_verify;
 mod check;
 mod clients;
 mod cluster;
+mod cluster_addresses;
 mod cluster_arguments;
+mod cluster_drain;
+mod cluster_move;
 mod common_arguments;
 mod control_client;
 mod data_server_arguments;
@@ -46,7 +50,9 @@ mod mount_socket;
 mod mount_source;
 mod other_process;
 mod page_arguments;
+mod placement_add;
 mod placement_arguments;
+mod placement_bytes;
 mod placement_check;
 mod placement_drain;
 mod placement_label;
@@ -55,6 +61,7 @@ mod placement_pages;
 mod placement_rebuild;
 mod placement_resilver;
 mod placement_status;
+mod placement_toml;
 mod serve;
 mod settings;
 mod stdout;
@@ -127,6 +134,10 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Placement(typed) => placement(typed),
         Command::Migrate(typed) => migrate::perform(&typed),
         Command::Cluster(ClusterCommand::Status(typed)) => cluster::print(typed),
+        Command::Cluster(ClusterCommand::Move(typed)) => cluster_move::perform(&typed),
+        Command::Cluster(ClusterCommand::Drain(typed)) => cluster_drain::drain(&typed),
+        Command::Cluster(ClusterCommand::Undrain(typed)) => cluster_drain::undrain(typed),
+        Command::Cluster(ClusterCommand::Addresses(typed)) => cluster_addresses::follow(typed),
         Command::Load(LoadCommand::Advise(typed)) => load_advice::perform(&typed),
         Command::Load(LoadCommand::Calibrate(typed)) => load_calibrate::perform(&typed),
         Command::Bench(typed) => comity_bench::command::perform(&typed),
@@ -146,6 +157,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 fn placement(command: PlacementCommand) -> anyhow::Result<ExitCode> {
     match command {
+        PlacementCommand::Add(typed) => placement_add::perform(&typed),
         PlacementCommand::Check(typed) => placement_check::perform(&typed),
         PlacementCommand::Drain(typed) => placement_drain::perform(&typed),
         PlacementCommand::Label(typed) => placement_label::perform(&typed),

@@ -62,6 +62,11 @@ fn line(typed: &MigrateArguments, answer: &Value) -> String {
     if text(&answer["state"]) == "possible" {
         return format!("{to} can take these exports; without --dry-run they are moved");
     }
+    moved(to, answer)
+}
+
+/// Tells what was moved, and how long clients waited.
+pub(crate) fn moved(to: &str, answer: &Value) -> String {
     let number = |name: &str| answer[name].as_u64().unwrap_or(0);
     format!(
         "moved to {to} with {}, {} and {} of state; clients waited for {} ms",

@@ -79,7 +79,9 @@ impl ControlHandler for MountControl {
     type Request = MountRequest;
 
     /// A request that waits for a server does not delay other requests.
-    const IN_TURN: bool = false;
+    fn is_in_turn(_request: &Self::Request) -> bool {
+        false
+    }
 
     fn perform(&self, request: MountRequest) -> Answer {
         match self.answer(&request) {

@@ -17,21 +17,40 @@ pub(crate) enum PlacementCommand {
     /// looks at each of them every ten seconds. Mirrored files of which the server has met a broken
     /// mirror since its start are counted; `comity placement check` finds all of them.
     Status(PlacementArguments),
+    /// Add a data server to a placement
+    ///
+    /// The running metadata server dials ADDRESS and looks whether it may put files there, whether
+    /// the folder is empty or has data files of this placement only, and whether the data server
+    /// has the key of the placement. The data server is then added to the `[[placement]]` of EXPORT
+    /// in the configuration, whose comments stay, and the server reloads it. If the server refuses
+    /// it, the file is restored. EXPORT may be left out if only one export has data servers.
+    ///
+    /// New files use the data server from then on, and other changes of the file take effect, too.
+    /// Old files stay on their data servers; `comity placement drain` moves those of one of them.
+    ///
+    /// Exits with 0 if the data server was added, or could be (--dry-run), with 1 if it was not,
+    /// with 2 if the arguments are wrong.
+    Add(AddArguments),
     /// Compare placed files with their data servers, and change nothing
     ///
     /// Walks the files of EXPORT, or of all exports with data servers, and names those that are
     /// lost (a data server has no data file, or a shorter one than the size of the file needs),
     /// differing (a data file extends beyond the end of its file, or the place of the file does not
-    /// fit the configuration), degraded (a mirror is broken, and the others are used), and data
-    /// files that are orphaned (no file refers to them). Data servers that are down are named, too.
+    /// fit the configuration), degraded (a mirror is broken, and the others are used, or the
+    /// placement asks for more mirrors than the file was given), and data files that are orphaned
+    /// (no file refers to them). Data servers that are down are named, too.
     ///
     /// A part that was never written, as in a sparse file, cannot be told from a lost one: both are
     /// read as zeros. A file that a client is writing by a layout may extend beyond its end until
     /// the client has committed: repeat the check when nobody writes.
     ///
+    /// With --bytes, the good mirrors of each file are read and compared with each other, too.
+    /// Ranges in which they differ are named with the data servers, and are looked at again before
+    /// that, up to five times while clients write to the file; then it is said to be in use.
+    ///
     /// Exits with 0 if all is right, with 1 if there are findings or the check fails, with 2 if the
     /// arguments are wrong.
-    Check(PlacementArguments),
+    Check(CheckArguments),
     /// Move the files on a data server to others, so that it can be taken away
     ///
     /// First set `draining = true` for the data server NAME in its `[[placement]]`, and reload the
@@ -78,12 +97,18 @@ pub(crate) enum PlacementCommand {
     /// Exits with 0 if each data file has its file, with 1 if some were left or the command fails,
     /// with 2 if the arguments are wrong.
     Rebuild(RebuildArguments),
-    /// Copy mirrored files that have lost a mirror to whole mirrors again
+    /// Make the mirrors again that mirrored files have lost
     ///
     /// Walks the files of EXPORT, or of all exports with flexible files layouts, and copies each
-    /// file with a broken mirror from a good one to as many data servers as its placement has
-    /// mirrors. They must answer. Clients go on meanwhile: a file that is being copied can be read,
-    /// and clients that change it wait.
+    /// file that lacks a mirror from a good one. Good mirrors stay where they are and are only
+    /// read. A broken mirror is replaced on its own data server if that answers and is not
+    /// draining, and otherwise made on another one; if none is left, the file stays as it is. The
+    /// data file on a data server that does not answer stays there: when it is up again,
+    /// `comity placement check` names it as orphaned.
+    ///
+    /// A file that was made with fewer mirrors than `mirrors` asks for now gets the others, too.
+    /// One with more keeps those that are good. Clients go on meanwhile: a file that is being
+    /// copied can be read, and clients that change it wait.
     ///
     /// Layouts of a file are recalled before it is copied. A file whose clients do not return them
     /// within ten seconds is left. A run that was interrupted is continued by the next one. It can
@@ -93,6 +118,38 @@ pub(crate) enum PlacementCommand {
     /// Exits with 0 if no file lacks a mirror any more, with 1 if files are left or the command
     /// fails, with 2 if the arguments are wrong.
     Resilver(PlacementArguments),
+}
+
+/// The data server that is added.
+#[derive(Debug, Args)]
+pub(crate) struct AddArguments {
+    /// The name by which files will refer to the data server; it must not change
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Its host, with or without a port, as clients reach it
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) address: String,
+    /// The path that a stock server of NFSv3 exports (flexible files)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<String>,
+    /// The configuration to change [default: that of the running server]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Try the data server out and show what would be added, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) placements: PlacementArguments,
+}
+
+/// The extent of a check.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// Read all mirrors and compare their bytes, too
+    #[arg(long)]
+    pub(crate) bytes: bool,
+    #[command(flatten)]
+    pub(crate) placements: PlacementArguments,
 }
 
 /// The labels from which places are rebuilt.

@@ -8,10 +8,11 @@ use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::cache_status::counted;
+use crate::cache_status::{bytes, counted};
 use crate::clients::text;
 use crate::common_arguments::State;
-use crate::placement_arguments::PlacementArguments;
+use crate::placement_arguments::CheckArguments;
+use crate::placement_bytes::{ByteCheck, finding};
 use crate::placement_pages::{ShownPlacement, each_file, each_stored, items, placements};
 use crate::stdout::say;
 
@@ -32,13 +33,17 @@ struct Findings {
     found: Vec<Value>,
     /// The addresses of data servers that do not answer, each of which is a finding.
     silent: HashSet<String>,
+    /// The files and bytes whose mirrors were compared with each other, if that was asked for.
+    compared: Option<(u64, u64)>,
 }
 
 /// Compares placed files with their data servers.
 ///
 /// # Errors
 /// If no server can be asked, or the export has no data servers.
-pub(crate) fn perform(typed: &PlacementArguments) -> Result<ExitCode> {
+pub(crate) fn perform(
+    CheckArguments { bytes, placements: typed }: &CheckArguments,
+) -> Result<ExitCode> {
     let all = placements(&typed.state)?;
     let is_meant = |of: &Path| typed.export.as_deref().is_none_or(|export| export == of);
     let meant: Vec<&ShownPlacement> = all.iter().filter(|it| is_meant(&it.export)).collect();
@@ -51,14 +56,18 @@ pub(crate) fn perform(typed: &PlacementArguments) -> Result<ExitCode> {
     // Files of other exports may be on the same data servers.
     let sharing: Vec<&ShownPlacement> = all.iter().filter(|it| shares(it, &unclaimed)).collect();
     let bar = ProgressBar::new(longest(&unclaimed)).with_style(style());
+    let mut byte_check = bytes.then(|| ByteCheck::new(&typed.state, &bar));
     for placement in &sharing {
         walk(&typed.state, placement, &mut unclaimed, |path, file| {
             bar.inc(1);
             if is_meant(&placement.export) {
                 findings.add(placement, &path, file);
+                findings.compare((placement, &path, file), byte_check.as_mut())?;
             }
+            Ok(())
         })?;
     }
+    findings.end_comparison(byte_check.as_mut())?;
     confirm(&typed.state, &sharing, &mut unclaimed)?;
     findings.add_orphans(&unclaimed);
     bar.finish_and_clear();
@@ -101,22 +110,35 @@ fn longest(unclaimed: &Unclaimed) -> u64 {
     unclaimed.values().map(|stored| stored.names.len() as u64).max().unwrap_or(0)
 }
 
-/// Walks the placed files of an export, and removes their names from those of data files.
+/// Walks the placed files of an export, and removes their data files from the unclaimed ones.
 fn walk(
     state: &State,
     placement: &ShownPlacement,
     unclaimed: &mut Unclaimed,
-    mut each: impl FnMut(String, &Value),
+    mut each: impl FnMut(String, &Value) -> Result<()>,
 ) -> Result<()> {
     each_file(state, &placement.export, |path, file| {
-        if let Some(name) = file["stored_name"].as_str() {
-            for stored in unclaimed.values_mut() {
-                stored.names.remove(name);
-            }
-        }
-        each(path, file);
-        Ok(())
+        claim(placement, unclaimed, file);
+        each(path, file)
     })
+}
+
+/// Removes the data files of a file from the unclaimed ones. On another data server of its
+/// placement, a data file of its name is an old mirror that was made elsewhere since. One at an
+/// address that the placement does not have may still be the file's own: data servers may have
+/// several addresses, and a file may name one that has another name now.
+fn claim(placement: &ShownPlacement, unclaimed: &mut Unclaimed, file: &Value) {
+    let Some(name) = file["stored_name"].as_str() else { return };
+    let own: Vec<&str> = items(&file["servers"]).filter_map(Value::as_str).collect();
+    let named = |it: &str| placement.servers.iter().any(|(known, _)| known == it);
+    let are_named = own.iter().all(|it| named(it));
+    for (address, stored) in unclaimed.iter_mut() {
+        let mut there = placement.servers.iter().filter(|(_, at)| at == address).peekable();
+        let is_other = there.peek().is_some() && there.all(|(it, _)| !own.contains(&&**it));
+        if !(are_named && is_other) {
+            stored.names.remove(name);
+        }
+    }
 }
 
 /// Leaves only those names unclaimed whose data files are still there, and to which no file refers
@@ -135,31 +157,52 @@ fn confirm(state: &State, sharing: &[&ShownPlacement], unclaimed: &mut Unclaimed
         })?;
         stored.names = present;
     }
-    sharing.iter().try_for_each(|placement| walk(state, placement, unclaimed, |_, _| {}))
+    sharing.iter().try_for_each(|placement| walk(state, placement, unclaimed, |_, _| Ok(())))
 }
 
 impl Findings {
     /// Adds the faults of a file, except those about data servers that do not answer.
     fn add(&mut self, placement: &ShownPlacement, path: &str, file: &Value) {
         self.files += 1;
+        let faults: Vec<&Value> = items(&file["faults"]).collect();
+        self.add_faults((placement, path, file), faults);
+    }
+
+    fn add_faults<'f>(
+        &mut self,
+        (placement, path, file): (&ShownPlacement, &str, &Value),
+        faults: impl IntoIterator<Item = &'f Value>,
+    ) {
         let address = |name: &Value| placement.servers.iter().find(|(known, _)| known == name);
         let is_silent = |fault: &Value| {
             let server = address(&fault["server"]);
             fault["kind"] == "unchecked" && server.is_some_and(|it| self.silent.contains(&it.1))
         };
-        let faults = items(&file["faults"]).filter(|fault| !is_silent(fault));
-        let finding = |fault: &Value| {
-            json!({
-                "kind": fault["kind"],
-                "export": placement.export.display().to_string(),
-                "path": path,
-                "fileid": file["fileid"],
-                "server": fault["server"],
-                "text": fault["text"],
-            })
-        };
-        let found: Vec<Value> = faults.map(finding).collect();
+        let faults = faults.into_iter().filter(|fault| !is_silent(fault));
+        let found = faults.map(|it| finding((&placement.export, path), &file["fileid"], it));
+        let found: Vec<Value> = found.collect();
         self.found.extend(found);
+    }
+
+    /// Compares the bytes of a file's mirrors, if that was asked for.
+    fn compare(
+        &mut self,
+        (placement, path, file): (&ShownPlacement, &str, &Value),
+        byte_check: Option<&mut ByteCheck<'_>>,
+    ) -> Result<()> {
+        if let Some(byte_check) = byte_check {
+            let faults = byte_check.add(&placement.export, path, file)?;
+            self.add_faults((placement, path, file), &faults);
+        }
+        Ok(())
+    }
+
+    fn end_comparison(&mut self, byte_check: Option<&mut ByteCheck<'_>>) -> Result<()> {
+        if let Some(byte_check) = byte_check {
+            self.found.extend(byte_check.end()?);
+            self.compared = Some((byte_check.files, byte_check.bytes));
+        }
+        Ok(())
     }
 
     fn add_server(&mut self, export: &Path, server: &str, why: &str) {
@@ -195,10 +238,15 @@ impl Findings {
             return say(json!({
                 "files": self.files, "lost": lost, "orphaned": orphaned, "differing": differing,
                 "degraded": degraded, "unchecked": unchecked, "findings": self.found,
+                "compared_files": self.compared.map(|(files, _)| files),
+                "compared_bytes": self.compared.map(|(_, bytes)| bytes),
             }));
         }
         self.found.iter().map(line).for_each(say);
-        let files = counted(self.files, "file");
+        let mut files = counted(self.files, "file");
+        if let Some((compared, size)) = self.compared {
+            files += &format!(", {compared} compared byte by byte ({})", bytes(size));
+        }
         match self.found.is_empty() {
             true => say(format_args!("{files}: all right")),
             false => say(format_args!(
@@ -221,14 +269,35 @@ fn line(finding: &Value) -> String {
 }
 
 fn style() -> ProgressStyle {
-    let style =
-        ProgressStyle::with_template("{bar:30} {pos}/{len} files  {elapsed_precise}, {eta} left");
+    let style = ProgressStyle::with_template(
+        "{bar:30} {pos}/{len} files  {elapsed_precise}, {eta} left  {msg}",
+    );
     style.unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_claims_the_data_files_on_its_own_data_servers_only() {
+        let servers = ["a", "b"].map(|it| (it.to_owned(), format!("{it}:2049"))).to_vec();
+        let placement = ShownPlacement { export: "/srv".into(), servers, draining: Vec::new() };
+        let stored = |it: &str| {
+            let names = HashSet::from(["00ff".to_owned()]);
+            (format!("{it}:2049"), StoredNames { server: ("/srv".into(), it.to_owned()), names })
+        };
+        let mut unclaimed = Unclaimed::from(["a", "b"].map(stored));
+        let other = StoredNames { server: ("/srv/other".into(), "x".to_owned()), ..stored("a").1 };
+        unclaimed.insert("x:2049".to_owned(), other);
+        let of = |servers: &[&str]| json!({ "stored_name": "00ff", "servers": servers });
+        claim(&placement, &mut unclaimed, &of(&["a"]));
+        assert!(unclaimed["a:2049"].names.is_empty());
+        assert_eq!(unclaimed["b:2049"].names.len(), 1, "an old mirror");
+        assert!(unclaimed["x:2049"].names.is_empty(), "it may be another address of a data server");
+        claim(&placement, &mut unclaimed, &of(&["a", "renamed"]));
+        assert!(unclaimed["b:2049"].names.is_empty(), "it may be what has another name now");
+    }
 
     #[test]
     fn a_finding_is_shown_with_its_file_and_its_data_server() {

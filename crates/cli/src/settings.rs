@@ -2,15 +2,18 @@
 //! result cannot contradict itself.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use comity_backend::{CEPH, Location};
 use comity_daemon::{
     ClusterOptions, Listen, Options, Portmap, Spoken, TlsKey, TlsOptions, logging,
 };
 use comity_export::{NfsVersion, ServerSettings, Source};
 use comity_state::Limits;
 use comity_tls::ObjectId;
+use comity_tls::client::ServiceFiles;
 
 use crate::cluster_arguments::{self, ClusterArguments};
 use crate::{arguments, common_arguments};
@@ -113,8 +116,28 @@ fn cluster(typed: &ClusterArguments, written: &ServerSettings) -> Result<Option<
         (false, None) => bail!("a cluster needs the name of this head: add --head NAME"),
         (false, Some(head)) => {
             let head = cluster_arguments::head(&head).map_err(|why| anyhow!("head: {why}"))?;
-            Ok(Some(ClusterOptions { etcd, head, lease_seconds }))
+            let etcd_tls = etcd_tls(typed, written)?;
+            Ok(Some(ClusterOptions { etcd, etcd_tls, head, lease_seconds }))
         }
+    }
+}
+
+/// The files for TLS with etcd: the command line comes before the configuration.
+fn etcd_tls(typed: &ClusterArguments, written: &ServerSettings) -> Result<Option<ServiceFiles>> {
+    let either = |typed: &Option<PathBuf>, written: &Option<PathBuf>| {
+        typed.clone().or_else(|| written.clone())
+    };
+    let authorities = either(&typed.etcd_ca, &written.etcd_ca);
+    let certificate = either(&typed.etcd_cert, &written.etcd_cert);
+    let key = either(&typed.etcd_key, &written.etcd_key);
+    if certificate.is_some() != key.is_some() {
+        bail!("etcd_cert and etcd_key go together; name both files");
+    }
+    let own = certificate.zip(key);
+    match (authorities, own) {
+        (Some(authorities), own) => Ok(Some(ServiceFiles { authorities, own })),
+        (None, None) => Ok(None),
+        (None, Some(_)) => bail!("etcd_cert needs the authorities of etcd: add --etcd-ca FILE"),
     }
 }
 
@@ -204,13 +227,16 @@ pub(crate) fn sources(typed: &arguments::Serve, far: Option<&Path>) -> Result<Ve
     }
     let mut folders = Vec::new();
     for dir in &typed.dirs {
-        let folder = folder(dir)?;
+        let served = match ceph_path(dir) {
+            Some(path) => (path.to_owned(), format!("-ceph={} {clients}", escaped(path))),
+            None => (folder(dir)?, clients.clone()),
+        };
         // A folder that is named twice, also by different paths, is one export.
-        if !folders.contains(&folder) {
-            folders.push(folder);
+        if !folders.contains(&served) {
+            folders.push(served);
         }
     }
-    Ok(folders.iter().map(|folder| Source::export(TYPED, folder, &clients)).collect())
+    Ok(folders.iter().map(|(path, rest)| Source::export(TYPED, path, rest)).collect())
 }
 
 /// Returns whether the exports are written in files, and not typed.
@@ -249,6 +275,22 @@ fn metadata_server(host: &str) -> String {
     let is_root = rustix::process::geteuid().is_root();
     let port = if is_root && !is_here { "secure" } else { "insecure" };
     format!("{host}(rw,no_root_squash,{port},fsid=0)")
+}
+
+/// Returns the path in `ceph:/PATH`, which is also the path of the export.
+fn ceph_path(dir: &Path) -> Option<&Path> {
+    let location = Location::parse(dir);
+    (location.scheme == CEPH).then_some(location.place)
+}
+
+/// Returns a path as the value of an option of exports(5).
+fn escaped(path: &Path) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    let shown = |byte: &u8| match is_plain(*byte) {
+        true => char::from(*byte).to_string(),
+        false => format!("\\{byte:03o}"),
+    };
+    path.as_os_str().as_bytes().iter().map(shown).collect()
 }
 
 fn folder(dir: &Path) -> Result<PathBuf> {
@@ -293,6 +335,15 @@ mod tests {
         assert_eq!(text(&serve.sources), "/tmp 127.0.0.0/8(rw,insecure) ::1(rw,insecure)\n");
         assert!(serve.listen.addresses.iter().all(IpAddr::is_loopback));
         assert_eq!(serve.portmap, Portmap::None);
+    }
+
+    #[test]
+    fn a_folder_of_ceph_is_an_export_under_its_own_path() {
+        let serve = decided(&["ceph:/a b,c", "--state-dir", "/s"], ServerSettings::default());
+        let line = "-ceph=/a\\040b\\054c 127.0.0.0/8(rw,insecure) ::1(rw,insecure)\n";
+        assert!(text(&serve.sources).ends_with(line), "{}", text(&serve.sources));
+        let read = comity_daemon::server_settings(&serve.sources);
+        assert!(read.is_ok(), "{read:?}");
     }
 
     #[test]

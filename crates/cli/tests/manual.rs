@@ -69,19 +69,25 @@ fn there_are_completions_for_every_shell() {
 }
 
 #[test]
-fn systemd_accepts_the_unit() {
+fn systemd_accepts_the_units() {
     if Command::new("systemd-analyze").arg("--version").output().is_err() {
         eprintln!("skipped: systemd-analyze is not installed");
         return;
     }
+    for name in ["comity.service", "comity-addresses@.service"] {
+        assert_systemd_accepts(name);
+    }
+}
+
+fn assert_systemd_accepts(name: &str) {
     let place = Place::new();
-    let unit = fs::read_to_string(checkout().join("packaging/comity.service")).unwrap();
+    let unit = fs::read_to_string(checkout().join("packaging").join(name)).unwrap();
     let here = unit.replace("/usr/bin/comity", env!("CARGO_BIN_EXE_comity"));
-    let here = place.write("comity.service", &here);
+    let here = place.write(&name.replace('@', "@eth0"), &here);
     let said = run(Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(here));
     let about_it = |line: &&str| line.contains("comity");
     let complaints: Vec<&str> = said.err.lines().filter(about_it).collect();
-    assert_eq!((said.code, complaints), (Some(0), vec![]), "{}", said.err);
+    assert_eq!((said.code, complaints), (Some(0), vec![]), "{name}: {}", said.err);
 }
 
 #[test]

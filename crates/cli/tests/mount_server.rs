@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::world::World;
 use common::{comity, metrics, run, wait_until};
@@ -69,6 +69,7 @@ fn small_appends_are_sent_together_and_are_there_after_the_close() {
     world.mount(&world.cached(""));
     let path = world.dir.join("log");
     let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    let begun = Instant::now();
     for number in 0..500 {
         writeln!(file, "line {number}").unwrap();
     }
@@ -78,7 +79,9 @@ fn small_appends_are_sent_together_and_are_there_after_the_close() {
     drop(file);
     let seen = fs::read_to_string(world.place.data().join("log")).unwrap();
     assert_eq!(seen.lines().count(), 500);
-    assert!(calls(&world, "WRITE") <= 5, "{} WRITEs", calls(&world, "WRITE"));
+    // On a slow machine data reach the age at which they are sent while more are appended.
+    let most = 5 + begun.elapsed().as_secs();
+    assert!(calls(&world, "WRITE") <= most, "{} WRITEs", calls(&world, "WRITE"));
     let single = fs::write(world.dir.join("single"), "one piece");
     assert!(single.is_ok() && calls(&world, "COMMIT") <= 1, "the last piece was sent as stable");
     world.umount();

@@ -254,3 +254,76 @@ fn a_lost_mirror_is_shown_and_made_again() {
     assert_eq!([world.stored(0), world.stored(1)], [b"new", b"new"]);
     assert_eq!((broken(&world), &check()["findings"]), (vec![0, 0], &Value::Array(Vec::new())));
 }
+
+#[test]
+fn a_mirror_that_was_made_elsewhere_leaves_a_data_file_that_a_check_finds() {
+    if !is_root() {
+        return;
+    }
+    let mut world = Mirrored::with(3);
+    let mut client = Four::connect(world.mds.port, 0, "client");
+    let file = client.open(&world.place.data().join("f"), BOTH).unwrap();
+    write(&mut client, &file.handle, file.stateid, (0, b"old")).unwrap();
+    let folder = |at: usize| world.place.path(["a", "b", "c"][at]);
+    let is_used = |at: &usize| std::fs::read_dir(folder(*at)).unwrap().next().is_some();
+    let lost = (0..3).find(is_used).unwrap();
+    world.lose(lost);
+    wait_until("a write", || {
+        let done = write(&mut client, &file.handle, file.stateid, (0, b"new"));
+        done != Err(Nfsstat4::Delay) && done.map(|()| true).unwrap()
+    });
+    let said = placement(&world.place, &["resilver"]);
+    assert_eq!((said.code, &*said.out), (Some(0), "1 file mirrored again, 3 bytes\n"));
+    world.restart(lost);
+    wait_until("the plain server", || shown(&world.place)[lost]["is_up"] == true);
+    let said = placement(&world.place, &["check", "--json"]);
+    let found: Value = serde_json::from_str(&said.out).unwrap();
+    let name = ["a", "b", "c"][lost];
+    assert_eq!((&found["orphaned"], found["findings"].as_array().unwrap().len()), (&1.into(), 1));
+    assert_eq!(found["findings"][0]["server"], name);
+    let stored: Vec<_> = (0..3).map(|at| world.stored(at)).collect();
+    assert_eq!(stored.iter().filter(|it| *it == b"new").count(), 2);
+    assert_eq!(stored[lost], b"old");
+}
+
+/// Runs a check of bytes; returns its findings.
+fn check_bytes(world: &Mirrored) -> Value {
+    let said = placement(&world.place, &["check", "--bytes", "--json"]);
+    serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{}{}", said.out, said.err))
+}
+
+#[test]
+fn mirrors_with_other_bytes_are_found_unless_a_client_writes_to_them() {
+    if !is_root() {
+        return;
+    }
+    let (world, mut client, file) = begin();
+    write(&mut client, &file.handle, file.stateid, (0, &[7; 10_000])).unwrap();
+    let found = check_bytes(&world);
+    assert_eq!(
+        (&found["findings"], &found["compared_bytes"]),
+        (&Value::Array(vec![]), &10_000.into())
+    );
+    let held = flex_layout(&mut client, &file, Layoutiomode4::Rw).unwrap();
+    let mirror = &held.mirrors[0];
+    let at = world.server_of(&mut client, mirror.device);
+    write3(world.ports[at], mirror.uid, &mirror.handle, b"written to one mirror").unwrap();
+    let found = check_bytes(&world);
+    assert_eq!((&found["unchecked"], &found["differing"]), (&1.into(), &0.into()), "{found}");
+    let text = found["findings"][0]["text"].as_str().unwrap();
+    assert!(text.contains("clients use the file: repeat this"), "{text}");
+    give_back_with(&mut client, &file, held.stateid, Vec::new()).unwrap();
+    let mut found = Value::Null;
+    wait_until("the end of the layout", || {
+        found = check_bytes(&world);
+        found["unchecked"] == 0
+    });
+    let finding = &found["findings"][0];
+    assert_eq!((&finding["offset"], &finding["length"]), (&0.into(), &21.into()), "{found}");
+    assert_eq!((&finding["kind"], &finding["path"]), (&"differing".into(), &"/f".into()));
+    let said = placement(&world.place, &["check", "--bytes"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.out.contains("f: bytes 0 to 20 are not the same on "), "{}", said.out);
+    assert!(said.out.contains("1 file, 1 compared byte by byte (9.7 KiB): 0 lost"), "{}", said.out);
+    assert_eq!(placement(&world.place, &["check"]).code, Some(0), "lengths are the same");
+}

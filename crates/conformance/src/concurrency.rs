@@ -9,7 +9,8 @@ use super::fixture::{Fixture, mode, name};
 
 super::topic! { "concurrency"
     Needs::NONE => one_of_many_creates_wins, one_of_many_removes_wins, one_of_many_renames_wins,
-        writes_to_parts_of_a_file_all_count, links_are_all_counted,
+        one_of_many_renames_to_one_name_wins, writes_to_parts_of_a_file_all_count,
+        links_are_all_counted,
         directories_swapped_both_ways_do_not_hang, two_directories_do_not_go_below_each_other,
         an_exclusive_create_has_one_winner, listing_while_others_work,
         a_directory_is_removed_or_filled_not_both;
@@ -72,6 +73,22 @@ fn one_of_many_renames_wins(f: &Fixture<'_>) -> Check {
         one_won(&renamed, &[Status::NoEnt])?;
     }
     same(f.names(&f.top, 100)?.len(), ROUNDS)
+}
+
+/// A caller that comes too late finds its object at the new name, which is no success.
+fn one_of_many_renames_to_one_name_wins(f: &Fixture<'_>) -> Check {
+    let into = f.dir("into")?;
+    for round in 0..ROUNDS {
+        let name = round.to_string();
+        if round % 2 == 0 {
+            f.dir(&name)?
+        } else {
+            f.file(&name)?
+        };
+        let renamed = at_once(|_| f.rename_between((&f.top, &name), (&into, &name)));
+        one_won(&renamed, &[Status::NoEnt])?;
+    }
+    same(f.names(&into, 100)?.len(), ROUNDS)
 }
 
 fn an_exclusive_create_has_one_winner(f: &Fixture<'_>) -> Check {

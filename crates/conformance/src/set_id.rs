@@ -11,7 +11,8 @@ super::topic! { "set_id"
         a_write_by_root_leaves_them, a_new_owner_clears_them, a_new_group_clears_them,
         a_directorys_bit_survives_a_new_group, a_stranger_to_the_group_cannot_set_the_bit,
         a_directorys_group_is_handed_down, a_directorys_bit_is_handed_to_directories,
-        without_the_bit_the_makers_group_counts;
+        without_the_bit_the_makers_group_counts,
+        a_new_file_of_a_stranger_to_the_group_lacks_the_bit;
 }
 
 fn of_alice(f: &Fixture<'_>, bits: u32) -> std::result::Result<comity_vfs::Handle, Status> {
@@ -103,4 +104,13 @@ fn without_the_bit_the_makers_group_counts(f: &Fixture<'_>) -> Check {
     f.set(&dir, &ids(None, Some(GUESTS)))?;
     f.set(&dir, &mode(0o777))?;
     same(f.file_as(&alice(), &dir, "a", 0o664)?.attr.gid.number(), STAFF)
+}
+
+/// The file belongs to the group of the directory. Everybody who runs it would act for that group.
+fn a_new_file_of_a_stranger_to_the_group_lacks_the_bit(f: &Fixture<'_>) -> Check {
+    let dir = set_group(f)?;
+    let file = f.file_as(&alice(), &dir, "a", 0o2755)?;
+    same((file.attr.gid.number(), file.attr.mode.bits()), (GUESTS, 0o755))?;
+    let file = f.file_as(&caller(ALICE, STAFF, &[GUESTS]), &dir, "b", 0o2755)?;
+    same((file.attr.gid.number(), file.attr.mode.bits()), (GUESTS, 0o2755))
 }

@@ -1,16 +1,16 @@
 //! Configurations: reading them into a plan, and replacing the plan at a reload.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use comity_backend::{
-    DIRECTORY, Descriptors, LeaseWatch, Location, MEMORY, Memory, MemoryOptions, OpenRequest,
-    Passthrough, PassthroughOptions, Registry, Siblings,
+    Ceph, CephOptions, CephSiblings, DIRECTORY, Descriptors, LeaseWatch, Location, MEMORY, Memory,
+    MemoryOptions, OpenRequest, Passthrough, PassthroughOptions, Registry, Siblings,
 };
 use comity_export::{
-    Diagnostic, Export, ExportRequest, Exports, FindMoved, HandleKey, PlacementSpec, Plan,
-    ServerSettings, Severity, Source, Sources, Whereabouts, load,
+    CephSource, Diagnostic, Export, ExportRequest, Exports, FindMoved, HandleKey, PlacementSpec,
+    Plan, ServerSettings, Severity, Source, Sources, Whereabouts, load,
 };
 use comity_grants::Grants;
 use comity_placement::{DataStore, PlacementKey};
@@ -32,6 +32,9 @@ pub struct Configuration {
     /// The limit on open files, shared by all exports.
     descriptors: Descriptors,
     siblings: Siblings,
+    ceph_siblings: CephSiblings,
+    /// The name of this server for Ceph; a check has none.
+    server_name: Option<String>,
     /// True if all callers may have root's rights.
     all_as_root: bool,
     /// True if exports are empty file systems in memory.
@@ -70,6 +73,8 @@ impl Configuration {
             read_only: false,
             descriptors: Descriptors::of_process(),
             siblings: Siblings::default(),
+            ceph_siblings: CephSiblings::default(),
+            server_name: None,
             all_as_root: false,
             in_memory: false,
             given: None,
@@ -108,6 +113,11 @@ impl Configuration {
     #[must_use]
     pub fn given(self, given: Option<GivenExport>) -> Self {
         Self { given, ..self }
+    }
+
+    /// Names this server for file systems that remember their clients.
+    pub(crate) fn named(self, server_id: [u8; 8]) -> Self {
+        Self { server_name: Some(format!("{:016x}", u64::from_be_bytes(server_id))), ..self }
     }
 
     /// Makes this a data server of the metadata server with this key.
@@ -185,6 +195,11 @@ impl Configuration {
         if let Some(given) = self.given.as_ref().filter(|given| given.path == request.path) {
             return Ok(Arc::clone(&given.fs));
         }
+        if let Some(path) = &request.ceph.path
+            && !self.in_memory
+        {
+            return self.open_ceph(path, request.ceph);
+        }
         let backends = Registry::default()
             .with(DIRECTORY, |request| self.open_directory(request))
             .with(MEMORY, |_| in_memory());
@@ -194,6 +209,19 @@ impl Configuration {
             Location::parse(request.path)
         };
         backends.open(&OpenRequest { location, cross_mounts: request.crosses_mounts })
+    }
+
+    fn open_ceph(&self, path: &Path, source: &CephSource) -> Result<Arc<dyn Fs>, String> {
+        let CephSource { configuration, id, file_system, .. } = source;
+        let options = CephOptions {
+            configuration: configuration.as_deref(),
+            id: id.as_deref(),
+            file_system: file_system.as_deref(),
+            server: self.server_name.as_deref(),
+            siblings: self.ceph_siblings.clone(),
+            leases: self.leases.clone(),
+        };
+        Ok(Arc::new(Ceph::open(path, options)?))
     }
 
     fn open_directory(&self, request: &OpenRequest<'_>) -> Result<Arc<dyn Fs>, String> {
@@ -267,6 +295,16 @@ impl Reload {
             }
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+
+    /// The TOML file of the configuration, if there is one.
+    pub(crate) fn configuration_file(&self) -> Option<PathBuf> {
+        let mut sources = self.configuration.sources.list.iter();
+        let file = sources.find_map(|source| match source {
+            Source::Config(path) => Some(path),
+            _ => None,
+        })?;
+        std::path::absolute(file).ok()
     }
 
     /// See [`Configuration::is_one_user`].

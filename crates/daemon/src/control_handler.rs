@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use comity_export::{Exports, Plan};
 use comity_nfs4::Memory;
 use comity_server::ServerStats;
@@ -13,7 +13,7 @@ use comity_vfs::Handle;
 use serde_json::{Value, json};
 
 use crate::client_admin::ClientAdmin;
-use crate::cluster::ClusterParts;
+use crate::cluster::{ClusterMoves, ClusterParts};
 use crate::configuration::Reload;
 use crate::diagnostics::diagnostic_json;
 use crate::explanation::explanation_json;
@@ -23,10 +23,14 @@ use crate::load::{Load, load_json};
 use crate::logging::Logging;
 use crate::migration::{Advisor, Migrations};
 use crate::offered::offered_json;
+use crate::placement_add;
 use crate::placement_admin;
+use crate::placement_compare;
 use crate::placement_moves::PlacementMoves;
 use crate::placement_rebuild;
 use crate::tls::Tls;
+
+const NO_HEAD: &str = "this server is no head of a cluster: start it with --cluster";
 
 /// The parts of the server that requests need.
 pub(crate) struct ServerControl<N> {
@@ -55,12 +59,20 @@ pub(crate) struct ServerControl<N> {
     pub(crate) moves: PlacementMoves,
     /// The cluster, if the server is a head of one.
     pub(crate) cluster: Option<ClusterParts>,
+    /// The moves to other heads of it.
+    pub(crate) cluster_moves: Option<Arc<ClusterMoves>>,
     /// The time when the server started.
     pub(crate) begun: Instant,
 }
 
 impl<N: Fn() -> ServerStats + Send + Sync + 'static> ControlHandler for ServerControl<N> {
     type Request = Request;
+
+    /// `comity cluster addresses` asks each second, and takes the addresses of this head away if it
+    /// gets no answer: it must not wait for a head that is silent.
+    fn is_in_turn(request: &Request) -> bool {
+        *request != Request::Cluster
+    }
 
     fn perform(&self, request: Request) -> Answer {
         match self.answer(&request) {
@@ -90,25 +102,6 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                 admin.evict(client)
             }
             Request::Clients { after } => admin.clients(after.as_deref()),
-            Request::Placements { export } => {
-                placement_admin::status(&plan, &self.memory, export.as_deref())
-            }
-            Request::PlacementFiles { export, directory, after } => {
-                placement_admin::files(&plan, export, (directory.as_deref(), *after))
-            }
-            Request::PlacementStored { export, server, after } => {
-                placement_admin::stored(&plan, export, (server, *after))
-            }
-            Request::PlacementLabels { .. } | Request::PlacementRebuild { .. } => {
-                placement_rebuild::perform(&plan, request)
-            }
-            Request::PlacementMove { export, file } => {
-                let found = placement_admin::find(&plan, export)?;
-                self.moves.advance(found, &self.memory, &Handle::new(file)?)
-            }
-            Request::PlacementDrained { export, server } => {
-                placement_admin::note_drained(&plan, export, server)
-            }
             Request::Migrate { exports, to, forward_seconds, dry_run, run } => {
                 let to = (&**to, *forward_seconds);
                 // A migration waits until nobody uses the plan any more.
@@ -118,10 +111,20 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
                     false => self.migrations.advance(exports, to, *run),
                 }
             }
-            Request::Cluster => match &self.cluster {
-                Some(cluster) => Ok(cluster.status_json()),
-                None => bail!("this server is no head of a cluster: start it with --cluster"),
-            },
+            Request::Cluster => Ok(self.cluster.as_ref().context(NO_HEAD)?.status_json()),
+            Request::ClusterMove { export, to, dry_run, run } => {
+                let moves = self.cluster_moves.as_ref().context(NO_HEAD)?;
+                // A move waits until nobody uses the plan any more.
+                drop(plan);
+                match dry_run {
+                    true => moves.try_out(export, to),
+                    false => moves.advance(export, (to, *run)),
+                }
+            }
+            Request::ClusterDrain { head } => self.cluster.as_ref().context(NO_HEAD)?.drain(head),
+            Request::ClusterUndrain { head } => {
+                self.cluster.as_ref().context(NO_HEAD)?.undrain(head)
+            }
             Request::CancelMigration => self.migrations.cancel(),
             Request::Advise { with, run } => self.advisor.advance(with, *run),
             Request::Why { .. } => grant_admin::why(&plan, request),
@@ -131,6 +134,49 @@ impl<N: Fn() -> ServerStats> ServerControl<N> {
             | Request::RevokeGrant { .. }
             | Request::HeldGrants { .. }
             | Request::EndingGrants => grant_admin::perform(&self.grants, request),
+            Request::Placements { .. }
+            | Request::PlacementFiles { .. }
+            | Request::PlacementStored { .. }
+            | Request::PlacementBytes { .. }
+            | Request::PlacementLabels { .. }
+            | Request::PlacementRebuild { .. }
+            | Request::PlacementMove { .. }
+            | Request::PlacementTry { .. }
+            | Request::PlacementDrained { .. } => self.of_placements(&plan, request),
+        }
+    }
+
+    /// Answers a request about the placements of exports.
+    fn of_placements(&self, plan: &Plan, request: &Request) -> Result<Value> {
+        match request {
+            Request::Placements { export } => {
+                placement_admin::status(plan, &self.memory, export.as_deref())
+            }
+            Request::PlacementFiles { export, directory, after } => {
+                placement_admin::files(plan, export, (directory.as_deref(), *after))
+            }
+            Request::PlacementStored { export, server, after } => {
+                placement_admin::stored(plan, export, (server, *after))
+            }
+            Request::PlacementBytes { export, file, offset, length } => {
+                let found = placement_admin::find(plan, export)?;
+                let range = (*offset, length.unwrap_or(u64::MAX));
+                placement_compare::compare(found, &self.memory, (&Handle::new(file)?, range))
+            }
+            Request::PlacementLabels { .. } | Request::PlacementRebuild { .. } => {
+                placement_rebuild::perform(plan, request)
+            }
+            Request::PlacementMove { export, file } => {
+                let found = placement_admin::find(plan, export)?;
+                self.moves.advance(found, &self.memory, &Handle::new(file)?)
+            }
+            Request::PlacementTry { .. } => {
+                placement_add::perform(plan, request, self.reload.configuration_file())
+            }
+            Request::PlacementDrained { export, server } => {
+                placement_admin::note_drained(plan, export, server)
+            }
+            _ => bail!("this request is not about placements"),
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use comity_export::DataServerSpec;
-use comity_placement::ReachFiles;
+use comity_placement::{LayoutHandle, PlacementKey, ReachFiles};
 use comity_remote::{ClientIdentity, DelegationUse, MountOptions, Mounted, NfsVersion, Tcp};
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{Access, Cred, Fs, Handle, HandleTable, LinkState, Space, Status};
@@ -33,6 +33,8 @@ const INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct DataServerLink {
     spec: DataServerSpec,
     address: SocketAddr,
+    /// The key of the placement.
+    key: PlacementKey,
     /// The folder of the data server, from the first time on that it was reached.
     folder: OnceLock<Folder>,
     state: Mutex<LinkState>,
@@ -62,7 +64,7 @@ impl DataServerLink {
     /// The system cannot start a thread.
     pub(crate) fn dial(
         spec: &DataServerSpec,
-        address: SocketAddr,
+        (address, key): (SocketAddr, &PlacementKey),
         (number, first): (usize, Sender<(usize, Dialed)>),
     ) -> Result<Arc<Self>> {
         let (doubts, doubted) = sync_channel(1);
@@ -71,6 +73,7 @@ impl DataServerLink {
         let link = Arc::new(Self {
             spec: spec.clone(),
             address,
+            key: key.clone(),
             folder: OnceLock::new(),
             state: Mutex::new(state),
             doubts,
@@ -86,7 +89,7 @@ impl DataServerLink {
     fn try_once(self: &Arc<Self>) -> Result<()> {
         let tried = match self.folder.get() {
             None => self.mount(),
-            Some(folder) => look(&*folder.own, &self.spec),
+            Some(folder) => self.look(&*folder.own, &folder.handles),
         };
         match tried {
             Ok(space) => self.note_up(space),
@@ -102,11 +105,20 @@ impl DataServerLink {
         let transport = Box::new(Tcp::from(self.address));
         let Mounted { fs: own, handles, .. } =
             comity_remote::mount(transport, &options(&self.spec)?)?;
-        let space = look(&*own, &self.spec)?;
+        let space = self.look(&*own, &handles)?;
         let hook = Watched(Arc::downgrade(self));
         let watched = Arc::new(Layer::new(Arc::clone(&own), hook));
         // Only the thread of the link mounts.
         let _ = self.folder.set(Folder { own, handles, watched });
+        Ok(space)
+    }
+
+    /// Asks a data server whether it can be used. Returns its space, if it tells that.
+    fn look(&self, own: &dyn Fs, handles: &HandleTable) -> Result<Option<Space>> {
+        let space = look(own, &self.spec)?;
+        if self.spec.path.is_none() {
+            check_key(own, handles, &self.key)?;
+        }
         Ok(space)
     }
 
@@ -172,6 +184,23 @@ fn look(folder: &dyn Fs, spec: &DataServerSpec) -> Result<Option<Space>> {
         )),
         Err(Status::Delay) => Err(silent()),
         Err(status) => Err(status.into()),
+    }
+}
+
+/// Finds out whether a data server has the key of the placement, by a handle of its folder as a
+/// layout would have it. The data server refuses a handle that another key has sealed.
+fn check_key(folder: &dyn Fs, handles: &HandleTable, key: &PlacementKey) -> Result<()> {
+    let top = folder.root();
+    let own = handles.name(&top)?;
+    let sealed = key.seal(LayoutHandle { writes: false, fence: 0, own: &own });
+    match folder.getattr(&handles.handle(&sealed)?) {
+        Err(Status::BadHandle) => Err(anyhow!(
+            "it has another key: copy the file of `key` to it, and restart it with \
+             --placement-key and that file"
+        )),
+        Err(Status::Delay) => Err(silent()),
+        // The handle is known, whatever it may be used for.
+        _ => Ok(()),
     }
 }
 

@@ -83,10 +83,12 @@ fn patience(wait: Duration) -> Duration {
 fn recall(memory: &Memory, exports: &Exports, patience: Duration) {
     let now = memory.clock.now();
     for (file, local) in exports.current().wanted() {
+        let wait = |patience| {
+            memory.engine.program_waits(now, &file, now.saturating_add(patience));
+        };
         match local {
-            LocalUse::Open => {
-                memory.engine.program_waits(now, &file, now.saturating_add(patience));
-            }
+            LocalUse::Open => wait(patience),
+            LocalUse::OpenWithin(most) => wait(patience.min(self::patience(most))),
             LocalUse::Change => memory.engine.program_changed(now, &file),
         }
     }

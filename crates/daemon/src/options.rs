@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use comity_export::Source;
 use comity_state::Limits;
+use comity_tls::client::ServiceFiles;
 use comity_vfs::Fs;
 use tracing_subscriber::filter::EnvFilter;
 
@@ -82,8 +83,10 @@ impl fmt::Debug for GivenExport {
 /// The settings of a head of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterOptions {
-    /// The addresses of the members of etcd (`http://HOST:PORT`).
+    /// The addresses of the members of etcd (`http://HOST:PORT`, or all `https://HOST:PORT`).
     pub etcd: Vec<String>,
+    /// The files for TLS with etcd, if it is asked over TLS.
+    pub etcd_tls: Option<ServiceFiles>,
     /// The name or address of this head, to which clients are referred.
     pub head: String,
     /// Seconds after which a head that is silent is followed by another one.

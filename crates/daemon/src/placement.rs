@@ -52,7 +52,7 @@ pub(crate) fn put_over(
     unreached: Unreached,
 ) -> Result<Arc<dyn Fs>> {
     let key = key(&spec.key)?;
-    let settings = settings(spec, &[], unreached)?;
+    let settings = settings(spec, (&key, &[]), unreached)?;
     Ok(Arc::new(Placed::new(below, key, settings)))
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn put_over(
 /// The reason why a data server cannot be used, and what to do.
 pub(crate) fn settings(
     spec: &PlacementSpec,
-    known: &[DataServer],
+    (key, known): (&PlacementKey, &[DataServer]),
     unreached: Unreached,
 ) -> Result<PlacementSettings> {
     let (first, firsts) = channel();
@@ -71,7 +71,7 @@ pub(crate) fn settings(
         let first = (number, first.clone());
         let server = match known.iter().find(|known| *known.name == *spec.name) {
             Some(known) => keep(known, spec, first),
-            None => connect(spec, first),
+            None => connect(spec, key, first),
         };
         server.with_context(|| format!("data server {}", spec.name))
     };
@@ -79,11 +79,7 @@ pub(crate) fn settings(
     let servers = servers?;
     drop(first);
     for (spec, why) in unanswered(&spec.servers, &firsts) {
-        let advice = match &spec.path {
-            None => "start it by `comity serve --data-server`, with --for this server".to_owned(),
-            Some(path) => format!("have it export {path} over NFSv3 to this server"),
-        };
-        let why = why.context(format!("data server {}: {advice}", spec.name));
+        let why = advised(spec, why);
         if unreached == Unreached::Refused {
             return Err(why);
         }
@@ -92,6 +88,28 @@ pub(crate) fn settings(
     let (name, mirrors) = (name(&AsServer::here()?, &spec.export), spec.mirrors);
     let (unit_bytes, threshold) = (spec.unit_bytes, spec.threshold);
     Ok(PlacementSettings { name, mirrors, unit_bytes, threshold, servers })
+}
+
+/// Dials a data server that the configuration does not name yet.
+///
+/// # Errors
+/// The reason why it cannot be used, and what to do.
+pub(crate) fn dial_once(spec: &DataServerSpec, key: &PlacementKey) -> Result<DataServer> {
+    let (first, firsts) = channel();
+    let server = connect(spec, key, (0, first))?;
+    match unanswered(std::slice::from_ref(spec), &firsts).pop() {
+        Some((spec, why)) => Err(advised(spec, why)),
+        None => Ok(server),
+    }
+}
+
+/// The error of a data server that cannot be used, with what to do.
+fn advised(spec: &DataServerSpec, why: anyhow::Error) -> anyhow::Error {
+    let advice = match &spec.path {
+        None => "start it by `comity serve --data-server`, with --for this server".to_owned(),
+        Some(path) => format!("have it export {path} over NFSv3 to this server"),
+    };
+    why.context(format!("data server {}: {advice}", spec.name))
 }
 
 /// The name of the placement of a folder, which is the same by all paths to the folder.
@@ -104,10 +122,10 @@ fn name(_: &AsServer, folder: &Path) -> Box<[u8]> {
 type First = (usize, Sender<(usize, Dialed)>);
 
 /// Starts to dial a data server.
-fn connect(spec: &DataServerSpec, first: First) -> Result<DataServer> {
+fn connect(spec: &DataServerSpec, key: &PlacementKey, first: First) -> Result<DataServer> {
     let address = addresses(spec)?.next();
     let address = address.context("its host has no address: name a host that is known here")?;
-    let files = DataServerLink::dial(spec, address, first)?;
+    let files = DataServerLink::dial(spec, (address, key), first)?;
     let (name, path) = (spec.name.as_str().into(), spec.path.as_deref().map(Into::into));
     Ok(DataServer { name, address, path, is_draining: spec.is_draining, files })
 }

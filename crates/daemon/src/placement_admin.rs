@@ -109,6 +109,12 @@ fn described(fault: StripeFault) -> (&'static str, String) {
         StripeFault::BrokenMirror => {
             ("degraded", "the mirror is broken; the others are used".to_owned())
         }
+        StripeFault::FewMirrors { has, wants } => {
+            let text = format!(
+                "it has {has} of {wants} mirrors; `comity placement resilver` makes the others"
+            );
+            ("degraded", text)
+        }
         StripeFault::Unchecked(status) => ("unchecked", status.to_string()),
     }
 }

@@ -56,7 +56,7 @@ fn changed_settings(placed: &Placed, spec: &PlacementSpec) -> Result<PlacementSe
         bail!("a reload does not change the layout of a placement: restart the server");
     }
     check_removed(placed, spec)?;
-    settings(spec, &placed.settings().servers, Unreached::Refused)
+    settings(spec, (placed.key(), &placed.settings().servers), Unreached::Refused)
 }
 
 /// Refuses to take out data servers on which files lie, or that files may name.

@@ -6,7 +6,7 @@ use comity_export::{Exports, RpcPeer};
 use comity_proto::{migration, mount, nfs4};
 use comity_rpc::{Admission, CallHeader, Gate, GateRefusal};
 
-use crate::cluster::HeadLease;
+use crate::head_lease::HeadLease;
 
 /// The gate of the exports. MOUNT may be called without TLS, because Linux calls it so even for TLS
 /// mounts; the exports then reveal only the handle of their root.

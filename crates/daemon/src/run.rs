@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use comity_backend::LeaseWatch;
 use comity_export::{Diagnostic, Exports, HandleKey, ServerSettings};
+use comity_migrate::MigrationTarget;
 use comity_nfs4::{Memory, Tally};
 use comity_server::control::{ControlHandler, ControlSocket, Request};
 use comity_server::metrics::Metrics;
@@ -20,7 +21,10 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::cluster::{self, ClusterParts, ExportTable, ExportWatch, Head};
+use crate::cluster::{
+    self, ClusterMoves, ClusterParts, ExportArrivals, ExportTable, ExportWatch, Head, HeadDrain,
+    HeadPlace,
+};
 use crate::configuration::{Configuration, Reload, log};
 use crate::control_handler::ServerControl;
 use crate::grant_service::GrantService;
@@ -82,6 +86,7 @@ pub fn run(
         .all_as_root(options.all_as_root)
         .in_memory(options.in_memory)
         .given(options.given.clone())
+        .named(state.server_id()?)
         .storing(placement_key)
         .leases(leases.clone())
         .moved(finder)
@@ -235,14 +240,14 @@ impl Running {
             refusal: migration::refusal(options),
         };
         let cluster =
-            head.map(|head| ClusterParts::new(head, (&exports, parts.memory.clone()), &reload));
-        let target = Arc::new(Arrivals::new(parts.clone()));
+            head.map(|head| cluster_parts(head, &parts, (&listeners, options), &state_service));
+        let target = target(cluster.as_ref(), &parts);
         let programs =
             Programs::new(&exports, verifier, remembered, options.spoken, metrics.as_ref())
                 .granting(&grants.grants())
-                .migrating(target, &parts.moved, u64::from_be_bytes(verifier));
+                .migrating(target, &parts.moved, u64::from_be_bytes(verifier))
+                .offering_tls(tls.is_some());
         let tally = programs.tally();
-        let programs = programs.offering_tls(tls.is_some());
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
         let server = Server::start_with(programs, settings, listeners)?;
         state_service.begin(server.dialer(), server.addresses())?;
@@ -285,7 +290,9 @@ impl Running {
     }
 
     fn run(mut self, options: &Options, logging: Logging) -> Result<()> {
-        let handler = Arc::new(self.control(logging));
+        let moves = self.cluster.clone().map(|it| ClusterMoves::new(it, self.migration.clone()));
+        let moves = moves.map(Arc::new);
+        let handler = Arc::new(self.control(logging, moves.clone()));
         let control = open_control(&options.state_folder, &handler)?;
         let web = self.web.take().map(|(listener, token)| {
             web::serve(listener, token, Arc::new(move |request| handler.perform(request)))
@@ -295,6 +302,8 @@ impl Running {
         let news = self.state_service.notification(self.server.addresses());
         let notices = migration::notify_of_restarts(&self.migration, news)?;
         let watch = self.cluster.clone().map(ExportWatch::begin).transpose()?;
+        let drain = self.cluster.clone().zip(moves);
+        let drain = drain.map(|(cluster, moves)| HeadDrain::begin(cluster, moves)).transpose()?;
         self.announce(options, web.as_ref());
         systemd::ready();
         self.wait_for_end();
@@ -302,7 +311,7 @@ impl Running {
         self.portmap.close();
         self.statd.into_iter().for_each(Statd::stop);
         control.shutdown();
-        drop((outcomes, notices, watch));
+        drop((outcomes, notices, watch, drain));
         let is_idle = self.server.shutdown();
         if !is_idle {
             tracing::warn!("running calls did not finish in time");
@@ -314,7 +323,11 @@ impl Running {
         Ok(())
     }
 
-    fn control(&self, logging: Logging) -> impl ControlHandler<Request = Request> + use<> {
+    fn control(
+        &self,
+        logging: Logging,
+        cluster_moves: Option<Arc<ClusterMoves>>,
+    ) -> impl ControlHandler<Request = Request> + use<> {
         ServerControl {
             moves: PlacementMoves::default(),
             migrations: Migrations::new(self.migration.clone()),
@@ -329,6 +342,7 @@ impl Running {
             portmap: self.portmap.name(),
             tls: self.tls.clone(),
             load: self.load.load(),
+            cluster_moves,
             cluster: self.cluster.clone(),
             begun: Instant::now(),
         }
@@ -366,6 +380,29 @@ impl Running {
             // Errors are logged.
             let _ = self.reload.perform();
         }
+    }
+}
+
+/// The parts of the server that a head of a cluster needs.
+fn cluster_parts(
+    head: (Arc<Head>, Arc<ExportTable>),
+    MigrationParts { exports, memory, reload, tls, .. }: &MigrationParts,
+    (listeners, options): (&[TcpListener], &Options),
+    state_service: &StateService,
+) -> ClusterParts {
+    let listening: Vec<_> = listeners.iter().flat_map(TcpListener::local_addr).collect();
+    let news = state_service.notification(&listening);
+    let place = HeadPlace { listening, tls: tls.clone() };
+    // No peer of the configuration may hand exports over.
+    exports.note_heads(Vec::new());
+    ClusterParts::new(head, (exports, memory.clone()), (reload, news), (place, options.local_locks))
+}
+
+/// Returns what takes exports over: in a cluster those of other heads, else those of peers.
+fn target(cluster: Option<&ClusterParts>, parts: &MigrationParts) -> Arc<dyn MigrationTarget> {
+    match cluster {
+        Some(cluster) => Arc::new(ExportArrivals::new(cluster.clone(), parts.clone())),
+        None => Arc::new(Arrivals::new(parts.clone())),
     }
 }
 

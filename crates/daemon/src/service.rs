@@ -19,7 +19,7 @@ use comity_server::{Endpoints, Service, blocking_for_long_hook};
 
 use self::callback_layer::CallbackLayer;
 use self::error_log_layer::ErrorLogLayer;
-use crate::cluster::HeadLease;
+use crate::head_lease::HeadLease;
 use crate::migration::{ForwardedPrograms, MovedExports};
 use crate::program_gate::ProgramGate;
 use crate::status_names;
@@ -191,7 +191,7 @@ impl Service for Programs {
 
     fn lists(&self, peer: IpAddr) -> bool {
         self.exports.admits(&peer) == Admission::Admitted
-            || self.exports.current().is_address_of_peer(peer)
+            || self.exports.is_address_of_peer_server(peer)
     }
 
     /// The clients of a data server are known by the handles of their layouts.

@@ -75,10 +75,17 @@ fn resolve(
         return Err(Status::Delay.into());
     }
     match export.referral() {
+        // The address is on its way to the server that it would be referred to by this address.
+        Some(_) if is_at_address_of(visitor, export) => Err(Status::Delay.into()),
         // A caller of an absent file system is told where it is, and has no view of it.
         Some(_) => Err(Refusal::Referred(Referred::to(id))),
         None => Ok(Arc::new(met)),
     }
+}
+
+/// Returns whether a visitor has come by the address that goes with an export.
+fn is_at_address_of(visitor: &RpcPeer, export: &Export) -> bool {
+    export.settings().address.is_some_and(|address| visitor.local() == Some(address))
 }
 
 fn met(

@@ -56,10 +56,12 @@ pub(crate) fn check(exports: &[Merged], diagnostics: &mut Diagnostics) {
 
 /// Merges the settings that the options of all clients give the export.
 fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
-    let mut settled = Settings::default();
+    let ceph = specs.first().map(|spec| spec.terms.settings.ceph.clone()).unwrap_or_default();
+    let mut settled = Settings { ceph, ..Settings::default() };
     let crossing = specs.first().is_some_and(|spec| spec.terms.settings.crosses_mounts);
     let refer = specs.first().and_then(|spec| spec.terms.settings.refer.as_ref());
     let home = specs.first().and_then(|spec| spec.terms.settings.home.as_ref());
+    let address = specs.first().and_then(|spec| spec.terms.settings.address);
     for spec in specs {
         let settings = &spec.terms.settings;
         let mut agree = |same: bool, name| {
@@ -70,7 +72,9 @@ fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
         };
         agree(settings.crosses_mounts == crossing, "crossmnt");
         agree(settings.refer.as_ref() == refer, "refer");
+        agree(settings.ceph == settled.ceph, "ceph");
         agree(settings.home.as_ref() == home, "home");
+        agree(settings.address == address, "address");
         agree(goes_with(&settled.fsid, &settings.fsid), "fsid");
         agree(goes_with(&settled.mount_point, &settings.mount_point), "mountpoint");
         agree(goes_with(&settled.policy, &settings.policy), "policy");
@@ -78,6 +82,7 @@ fn settle(specs: &[ClientSpec], diagnostics: &mut Diagnostics) -> Settings {
         settled.mount_point = settled.mount_point.or_else(|| settings.mount_point.clone());
         settled.policy = settled.policy.or_else(|| settings.policy.clone());
         settled.home = settled.home.or_else(|| settings.home.clone());
+        settled.address = settled.address.or(settings.address);
         settled.refer = settled.refer.or_else(|| settings.refer.clone());
         settled.is_unhidden |= settings.is_unhidden;
         settled.crosses_mounts |= settings.crosses_mounts;

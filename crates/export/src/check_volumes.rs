@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use comity_vfs::{AsServer, Fs, Handle};
 
 use crate::Location;
+use crate::check::Merged;
 use crate::diagnostic::Diagnostics;
-use crate::export_spec::ExportSpec;
 use crate::true_paths::TruePaths;
 
 /// The top directories of the exports that were opened so far. The work for each export grows with
@@ -59,17 +59,20 @@ impl Tops {
     }
 
     /// Adds an export.
-    pub(crate) fn add(&mut self, export: &ExportSpec, fs: &dyn Fs) {
-        let (path, root) = (export.path.as_path(), fs.root());
+    pub(crate) fn add(&mut self, Merged { declaration, settings }: &Merged, fs: &dyn Fs) {
+        let (path, root) = (declaration.path.as_path(), fs.root());
         let volume = fs.volume(&root);
-        let found = AsServer::here().ok().and_then(|server| self.paths.of(&server, path));
+        let found = match &settings.ceph.path {
+            Some(path) => Some(path.clone()),
+            None => AsServer::here().ok().and_then(|server| self.paths.of(&server, path)),
+        };
         let is_true = found.is_some();
         let at = PathInVolume { volume, is_true, path: found.unwrap_or_else(|| path.to_owned()) };
         let number = self.list.len();
         let first = *self.by_root.entry((volume, root)).or_insert(number);
         self.by_path.entry(at.clone()).or_insert(number);
         let same = (first != number).then_some(first);
-        self.list.push(Top { path: path.into(), place: export.place.clone(), at, same });
+        self.list.push(Top { path: path.into(), place: declaration.place.clone(), at, same });
     }
 
     /// Warns of each export that shows the files of another one. Of several exports that contain a

@@ -66,7 +66,7 @@ impl Export {
         let (fsid, volume) = numbers(&*fs);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
-        let (settings, identity) = (Settings::default(), identity(&path));
+        let (settings, identity) = (Settings::default(), identity(&path, &Settings::default()));
         let (names, policy, origins) = (None, None, Vec::new());
         let counters = ExportCounters::new(clients.iter().map(|(client, _)| (client, None)), None);
         Self {
@@ -98,7 +98,8 @@ impl Export {
     ) -> Self {
         let clients = self.clients.iter().map(|(client, _)| client).zip(origins.iter().map(Some));
         let counters = ExportCounters::new(clients, old.map(|old| &old.counters));
-        Self { settings, names: Some(names), origins, counters, ..self }
+        let identity = identity(&self.path, &settings);
+        Self { settings, names: Some(names), origins, counters, identity, ..self }
     }
 
     /// Returns the same export, of whose files other servers may tell, or which may be moving.
@@ -277,8 +278,12 @@ fn numbers(fs: &dyn Fs) -> (u64, u64) {
     (fs.getattr(&root).map_or(0, |attr| attr.fsid), fs.volume(&root))
 }
 
-/// Returns the device and inode, which differ if another directory is at the same path.
-pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+/// Returns the device and inode, which differ if another directory is at the same path. The path of
+/// an export of a Ceph file system is only a name.
+pub(crate) fn identity(path: &Path, settings: &Settings) -> Option<(u64, u64)> {
+    if settings.ceph.path.is_some() {
+        return None;
+    }
     let _server = AsServer::here().ok()?;
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }

@@ -1,8 +1,9 @@
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 pub(crate) use crate::path::Escaped;
-use crate::{Client, Location, Referral, RuleSource, Rules};
+use crate::{CephSource, Client, Location, Referral, RuleSource, Rules};
 
 /// An export as it is declared in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,8 +63,12 @@ pub struct Settings {
     pub policy: Option<PathBuf>,
     /// The servers that have its files, if this one has not (`refer`).
     pub refer: Option<Referral>,
+    /// The directory of a Ceph file system that it shows (`ceph`).
+    pub ceph: CephSource,
     /// The peer that serves it, until it is moved (`home`).
     pub home: Option<Box<str>>,
+    /// The address that goes to the head of a cluster which serves the export (`address`).
+    pub address: Option<IpAddr>,
     /// True while it is on its way to another server.
     pub is_moving: bool,
 }
@@ -104,7 +109,9 @@ impl fmt::Display for Settings {
         }
         self.policy.iter().try_for_each(|path| write!(f, ",policy={}", Escaped(path)))?;
         self.refer.iter().try_for_each(|referral| write!(f, ",refer={referral}"))?;
-        self.home.iter().try_for_each(|name| write!(f, ",home={name}"))
+        self.ceph.fmt(f)?;
+        self.home.iter().try_for_each(|name| write!(f, ",home={name}"))?;
+        self.address.iter().try_for_each(|address| write!(f, ",address={address}"))
     }
 }
 

@@ -59,7 +59,7 @@ impl Gate<RpcPeer> for Exports {
         let plan = self.current();
         let address = Candidate::from(visitor.peer().ip());
         let is_known = || plan.admission(address, None, None) == Admission::Admitted;
-        let asks = plan.asks_for_proofs() || plan.stores_data() || !plan.peers().is_empty();
+        let asks = plan.asks_for_proofs() || plan.stores_data() || self.has_peer_servers();
         visitor.may_start_tls() && (asks || is_known())
     }
 }
@@ -84,10 +84,10 @@ impl Exports {
         self.judge(visitor, Some(visitor.channel().kind()))
     }
 
-    /// Admits a server of the configuration that has proved its key to the program by which exports
-    /// are moved.
+    /// Admits a server of the configuration, or a head of the same cluster, that has proved its key
+    /// to the program by which exports are moved.
     pub fn admits_peer_server(&self, visitor: &RpcPeer) -> Admission {
-        match self.current().peer_of(visitor) {
+        match self.peer_server(visitor) {
             Some(_) => Admission::Admitted,
             None => self.counted(Admission::Refused(AuthStat::TooWeak)),
         }
@@ -96,11 +96,15 @@ impl Exports {
     /// Explains why [`Self::admits_peer_server`] refuses a peer.
     #[must_use]
     pub fn peer_refusal_reason(&self, visitor: &RpcPeer) -> String {
+        let (unknown, admitted) = match self.heads().load().is_some() {
+            true => ("no head of the cluster", "another head of the cluster"),
+            false => ("no [[peer]]", "a [[peer]] of the configuration"),
+        };
         let proved = match visitor.key() {
-            Some(key) => format!("it has proved the key {key}, which no [[peer]] has"),
+            Some(key) => format!("it has proved the key {key}, which {unknown} has"),
             None => "it has proved no key by TLS".to_owned(),
         };
-        format!("{proved}, and only a [[peer]] of the configuration may hand exports over")
+        format!("{proved}, and only {admitted} may hand exports over")
     }
 
     /// Admits a peer to a program that it needs before TLS: its channel does not count.

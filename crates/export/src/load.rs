@@ -12,6 +12,7 @@ use comity_vfs::Fs;
 use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
+use crate::check_ceph::check_ceph;
 use crate::check_idmap::{check_maker, check_targets};
 use crate::check_volumes::Tops;
 use crate::diagnostic::Diagnostics;
@@ -24,7 +25,7 @@ use crate::peer_server::resolve;
 use crate::placement::{PlacementSpec, check_placements, placement_of};
 use crate::whereabouts::find_whereabouts;
 use crate::{
-    Client, Diagnostic, Export, ExportId, HandleKey, Location, Netgroups, Plan, Proof,
+    CephSource, Client, Diagnostic, Export, ExportId, HandleKey, Location, Netgroups, Plan, Proof,
     ReadAuthorities, Resolver, Sources, Unresolved,
 };
 
@@ -38,6 +39,8 @@ pub struct ExportRequest<'a> {
     /// True if other servers have its files (`refer`): an empty file system will do then, because
     /// nobody enters it.
     pub is_absent: bool,
+    /// The directory of a Ceph file system that it shows, if it shows one.
+    pub ceph: &'a CephSource,
     /// The data servers of its new files, if the export does not keep all bytes itself.
     pub placement: Option<&'a PlacementSpec>,
     /// The file system that the export has so far, if it keeps all but its placement.
@@ -73,6 +76,7 @@ pub fn load(
     resolve(&mut peers, |name| hosts.addresses(name), &mut diagnostics);
     find_whereabouts(&mut merged, (&peers, &sources.moved), &mut diagnostics);
     check(&merged, &mut diagnostics);
+    merged.iter().for_each(|export| check_ceph(export, &placements, &mut diagnostics));
     check_count(&merged, &mut diagnostics);
     find_clients(&mut merged, (&sources.netgroups, &mut hosts), &mut diagnostics);
     let trusted = &configuration.server.tls_client_ca;
@@ -89,7 +93,7 @@ pub fn load(
             if let Ok(top) = fs.getattr(&fs.root()) {
                 check_targets(&export.declaration, &top, &mut diagnostics);
             }
-            tops.add(&export.declaration, &*fs);
+            tops.add(&export, &*fs);
             let properties = fs.properties(&fs.root());
             if let Some(maker) = properties.ok().and_then(|properties| properties.maker) {
                 check_maker(&export.declaration, maker, &mut diagnostics);
@@ -316,7 +320,7 @@ fn backend(
     }
     let crosses_mounts = settings.crosses_mounts;
     let placement = placement_of(placements, path);
-    let former = old.and_then(|old| former(old, path, placement.is_some()));
+    let former = old.and_then(|old| former(old, (path, settings), placement.is_some()));
     let former = former.as_deref();
     let twin = placement.and_then(|_| placed_twin(opened, path));
     if former.is_some_and(|former| placement_is_lost(former, placement, settings)) {
@@ -340,7 +344,8 @@ fn backend(
     }
     let mut placed = former.into_iter().chain(twin).map(Export::fs);
     let shared = placed.find(|fs| fs.placement().is_some()).filter(|_| kept.is_none());
-    let request = ExportRequest { path, crosses_mounts, is_absent, placement, kept, shared };
+    let ceph = &settings.ceph;
+    let request = ExportRequest { path, crosses_mounts, is_absent, ceph, placement, kept, shared };
     let opened = open(&request);
     opened.map_err(|what| diagnostics.error(place, format!("{}: {what}", path.display()))).ok()
 }
@@ -348,7 +353,7 @@ fn backend(
 /// Returns the export with a placement that was opened for the same directory just before, if there
 /// is one: uses and moves of its files must be known to both.
 fn placed_twin<'o>(opened: &'o [Arc<Export>], path: &Path) -> Option<&'o Export> {
-    let identity = Some(identity(path)?);
+    let identity = Some(identity(path, &Settings::default())?);
     let is_twin =
         |export: &&Arc<Export>| export.placement().is_some() && export.identity() == identity;
     opened.iter().find(is_twin).map(|export| &**export)
@@ -378,8 +383,12 @@ fn policy_of(export: &Merged, diagnostics: &mut Diagnostics) -> Option<Arc<Polic
 /// Returns the export that a path has so far, if it still leads to the same directory. For the sake
 /// of placements, this may also be an export that an earlier reload has removed, or one of another
 /// path of the directory: moves and calls that use it must be known to the new one.
-fn former(old: &Plan, path: &Path, is_placed: bool) -> Option<Arc<Export>> {
-    let identity = identity(path);
+fn former(
+    old: &Plan,
+    (path, settings): (&Path, &Settings),
+    is_placed: bool,
+) -> Option<Arc<Export>> {
+    let identity = identity(path, settings);
     let is_same = |export: &Arc<Export>| export.identity() == identity;
     let current = old.export_at(path).cloned().filter(is_same);
     if current.as_ref().is_some_and(|it| it.placement().is_some() || !is_placed) {
@@ -395,7 +404,8 @@ fn former(old: &Plan, path: &Path, is_placed: bool) -> Option<Arc<Export>> {
 /// Returns the file system of an export that stays open.
 fn kept<'p>(former: &'p Export, settings: &Settings) -> Option<&'p Arc<dyn Fs>> {
     let stays = former.settings().crosses_mounts == settings.crosses_mounts
-        && former.referral().is_some() == settings.refer.is_some();
+        && former.referral().is_some() == settings.refer.is_some()
+        && former.settings().ceph == settings.ceph;
     let fs = former.fs();
     (stays && fs.getattr(&fs.root()).is_ok()).then_some(fs)
 }

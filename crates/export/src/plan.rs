@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use comity_grants::Grants;
 use comity_placement::DataStore;
 use comity_vfs::{
@@ -370,6 +370,8 @@ pub struct Exports {
     /// The plan's generation, which the gate reads without a reference to the plan.
     generation: AtomicU64,
     refused: AtomicU64,
+    /// The other heads, if this server is a head of a cluster.
+    heads: ArcSwapOption<Vec<PeerServer>>,
 }
 
 impl Exports {
@@ -378,7 +380,8 @@ impl Exports {
     pub fn new(plan: Plan) -> Self {
         plan.trust_policies();
         let generation = AtomicU64::new(plan.generation);
-        Self { plan: ArcSwap::from_pointee(plan), generation, refused: AtomicU64::new(0) }
+        let (plan, refused) = (ArcSwap::from_pointee(plan), AtomicU64::new(0));
+        Self { plan, generation, refused, heads: ArcSwapOption::empty() }
     }
 
     /// The plan in force now.
@@ -407,6 +410,10 @@ impl Exports {
 
     pub(crate) fn refuse(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) const fn heads(&self) -> &ArcSwapOption<Vec<PeerServer>> {
+        &self.heads
     }
 
     pub(crate) fn generation(&self) -> u64 {

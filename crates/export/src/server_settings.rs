@@ -27,6 +27,12 @@ pub struct ServerSettings {
     pub tls: Option<bool>,
     /// The members of etcd of the cluster in which this server is a head.
     pub cluster: Option<Vec<String>>,
+    /// The file with the authorities that certify the members of etcd, in PEM.
+    pub etcd_ca: Option<PathBuf>,
+    /// The file with the certificate that the server shows to etcd, in PEM.
+    pub etcd_cert: Option<PathBuf>,
+    /// The file with the private key of that certificate, in PEM.
+    pub etcd_key: Option<PathBuf>,
     /// The name or address of this head, to which clients are referred.
     pub head: Option<String>,
     /// The file with the server's certificate for TLS, in PEM.

@@ -4,7 +4,7 @@
 mod common;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -150,6 +150,52 @@ fn a_close_makes_written_data_stable_and_is_forwarded() {
     fs::read(&path).unwrap();
     until("the file is closed again", || below.open_count() == 0);
     assert_eq!(*below.calls.lock().unwrap(), ["commit"], "nothing was written");
+}
+
+/// Otherwise the unlock sends the data, and its failure is not reported to the program.
+#[test]
+fn a_close_commits_before_it_unlocks() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, below) = mounted();
+    let mut file = lockable(&mounted.dir.join("file"));
+    fcntl_lock(&file, FlockOperation::LockExclusive).unwrap();
+    file.write_all(b"data").unwrap();
+    *below.commit_failure.lock().unwrap() = Some(Status::NoSpc);
+    drop(file);
+    assert_eq!(*below.calls.lock().unwrap(), ["commit", "unlock"], "it unlocks all the same");
+}
+
+#[test]
+fn a_close_reports_that_data_could_not_be_committed() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, below) = mounted();
+    *below.commit_failure.lock().unwrap() = Some(Status::NoSpc);
+    let copy = || {
+        let mut dd = Command::new("dd");
+        dd.arg("if=/etc/passwd").arg(format!("of={}", mounted.dir.join("file").display()));
+        dd.output().unwrap().status.success()
+    };
+    assert!(!copy());
+    assert!(copy());
+}
+
+#[test]
+fn a_close_after_one_that_failed_commits_again() {
+    if !can_mount() {
+        return;
+    }
+    let (mounted, below) = mounted();
+    let mut file = lockable(&mounted.dir.join("file"));
+    file.write_all(b"data").unwrap();
+    let other = file.try_clone().unwrap();
+    *below.commit_failure.lock().unwrap() = Some(Status::Io);
+    drop(file);
+    drop(other);
+    assert_eq!(*below.calls.lock().unwrap(), ["commit", "commit"]);
 }
 
 #[test]

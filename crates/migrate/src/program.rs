@@ -83,9 +83,8 @@ impl Program<RpcPeer> for MigrationProgram {
         if call.header.procedure == procedure::NULL {
             return done(call.arguments::<()>().map(|()| 0));
         }
-        // The peer is copied, so that the plan is not kept while the target replaces it.
-        let Some(from) = self.exports.current().peer_of(visitor).cloned() else {
-            let text = "the connection proved no key of a [[peer]]";
+        let Some(from) = self.exports.peer_server(visitor) else {
+            let text = "the connection proved no key of a [[peer]] or head";
             let denied = CallFailure::new(Status::Denied, text);
             return done(Ok(answer::<()>(reply, Err(denied))));
         };

@@ -10,18 +10,22 @@
 
 pub mod advice_check;
 pub mod baseline_server;
+pub mod ceph_cost;
 pub mod command;
 pub mod cost_table;
 pub mod directory_cost;
 pub mod grants_cost;
 pub mod idmap_cost;
 pub mod instructions;
+mod judged_figure;
 pub mod limits;
 pub mod load_model;
 pub mod migration_cost;
+pub mod pnfs_cost;
 mod row_options;
 pub mod server_process;
 pub mod state_cost;
 pub mod strangers;
 pub mod syscalls;
 pub mod tls_cost;
+mod workload_run;

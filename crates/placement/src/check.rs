@@ -61,7 +61,9 @@ impl Placed {
             let fault = self.fault(record, at, (&node.handle, before.size))?;
             Some((Some(name.clone()), fault))
         });
-        found.collect()
+        let has = record.servers.len();
+        let few = self.wants(record).map(|wants| (None, StripeFault::FewMirrors { has, wants }));
+        found.chain(few).collect()
     }
 
     /// Compares a file, which had a size before, with one of its data files.

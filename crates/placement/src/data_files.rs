@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 use crate::data_server::DataServer;
 use crate::due_labels::DueLabels;
 use crate::fences::{FENCE_ATTRIBUTE, stored};
-use crate::limits::DATA_HANDLES_MAX;
+use crate::limits::{DATA_HANDLES_MAX, MIRRORS_MAX};
 use crate::record::PlaceRecord;
 use crate::stripes::{StripePiece, pieces};
 use crate::synthetic_ids::MirrorOwner;
@@ -139,19 +139,30 @@ impl DataFiles {
 
     /// Removes a file from all data servers.
     pub(crate) fn remove(&self, record: &PlaceRecord) -> Result<()> {
+        self.forget(record);
+        self.remove_at(record, &(0..record.servers.len()).collect::<Vec<_>>())
+    }
+
+    /// Removes the data files of these numbers.
+    pub(crate) fn remove_at(&self, record: &PlaceRecord, which: &[usize]) -> Result<()> {
         let mut outcome = Ok(());
-        for at in 0..record.servers.len() {
-            self.known.handles.remove(&(record.number, at));
-            self.known.fences.remove(&(record.number, at));
-            self.known.owners.remove(&(record.number, at));
-            if let Err(status) = self.remove_one(record, at) {
-                outcome = Err(status);
-            }
+        for at in which {
+            outcome = outcome.and(self.remove_one(record, *at));
         }
         outcome
     }
 
+    /// Forgets what is known of the data files of a file.
+    pub(crate) fn forget(&self, record: &PlaceRecord) {
+        for at in 0..record.servers.len().max(MIRRORS_MAX) {
+            self.known.handles.remove(&(record.number, at));
+            self.known.fences.remove(&(record.number, at));
+            self.known.owners.remove(&(record.number, at));
+        }
+    }
+
     fn remove_one(&self, record: &PlaceRecord, at: usize) -> Result<()> {
+        self.known.handles.remove(&(record.number, at));
         let (name, fs) = (record.name(), self.server(record, at)?);
         match fs.remove(&Cred::root(), &fs.root(), Name::new(name.as_bytes())?) {
             Ok(_) | Err(Status::NoEnt) => Ok(()),

@@ -527,7 +527,7 @@ impl Placed {
         let is_placed = || matches!(self.record(&node.handle), Ok(Some(_)));
         if node.attr.file_type == FileType::Regular && is_placed() {
             self.known.names.note(&node.handle, (dir, name));
-            self.files.due_labels().note(&node.handle);
+            self.files.due_labels().note_named(&node.handle, (dir, name));
         }
     }
 

@@ -22,7 +22,10 @@ pub(crate) enum WrittenLabels {
 impl Placed {
     /// Writes the labels that are due; see [`comity_vfs::Placement::write_labels`].
     pub(crate) fn write_due_labels(&self) {
-        for file in self.files.due_labels().take() {
+        for (file, named) in self.files.due_labels().take() {
+            if let Some((dir, name)) = named {
+                self.known.names.keep(&file, (dir, name));
+            }
             match self.label_file(&file, WrittenLabels::All) {
                 Ok(_) | Err(Status::Stale | Status::NoEnt) => {}
                 Err(Status::Delay) => self.files.due_labels().note(&file),

@@ -13,6 +13,7 @@
 
 mod broken_files;
 mod check;
+mod compare;
 mod data_files;
 mod data_server;
 mod devices;
@@ -40,6 +41,7 @@ mod placement;
 mod random;
 mod rebuild;
 mod record;
+mod resilver;
 mod restore;
 mod settings;
 mod shards;

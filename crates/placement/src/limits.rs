@@ -68,6 +68,13 @@ pub(crate) const CHECK_ENTRIES_MAX: usize = 256;
 /// Time after which a page of checked entries ends, so that other requests have their turn.
 pub(crate) const CHECK_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// Bytes of mirrors that are compared at once: ranges that differ are found by blocks of this size.
+pub(crate) const COMPARED_BYTES: usize = 4096;
+
+/// Ranges that differ after which a comparison of mirrors stops, about 150 bytes each. A part of
+/// [`COPY_BYTES`] adds at most 256.
+pub(crate) const DIFFERING_MAX: usize = 64;
+
 /// Names of data files that are listed at once, 32 bytes each.
 pub(crate) const STORED_NAMES_MAX: usize = 4096;
 
@@ -78,7 +85,7 @@ pub(crate) const PLACEMENT_NAME_BYTES_MAX: usize = 255;
 /// Longest path in a label in bytes.
 pub(crate) const PATH_BYTES_MAX: usize = 1023;
 
-/// Files whose labels are due, about 60 bytes each. They are written each second.
+/// Files whose labels are due, about 160 bytes each. They are written each second.
 pub(crate) const DUE_LABELS_MAX: usize = 1 << 16;
 
 /// Entries of a directory that are searched for the name of a file that a label needs.

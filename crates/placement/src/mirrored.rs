@@ -135,9 +135,10 @@ impl Placed {
 
     /// Marks the mirror of an error that a client has met. The last mirror stays in use.
     pub(crate) fn note_error(&self, file: &Handle, device: &DeviceId) -> Result<()> {
-        let Some(record) = self.record(file)? else { return Ok(()) };
+        let turn = self.lock(file);
+        let Some(record) = self.record_in_turn(&turn, file)? else { return Ok(()) };
         let Some(at) = self.whole_on(&record, device) else { return Ok(()) };
-        match self.mark(file, MirrorSet::of(at)) {
+        match self.mark_broken(&turn, file, MirrorSet::of(at)) {
             // Its layouts are being recalled, or it is the last mirror.
             Err(Status::Delay) => Ok(()),
             marked => marked,

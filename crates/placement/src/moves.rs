@@ -1,19 +1,24 @@
-//! The move of a file from data servers that are being drained to those of new files.
+//! The move of a file from data servers that are being drained to those of new files, and the copy
+//! of a mirrored file to the mirrors that it lacks.
 
 use std::sync::Arc;
 
 use comity_vfs::{Cred, Handle, MovedFile, Name, Result, SetAttr, Status, XattrMode};
 
-use crate::data_files::DataFiles;
+use crate::data_files::{DataFile, DataFiles, commit_one};
 use crate::holds::MoveHold;
 use crate::limits::COPY_BYTES;
 use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
+use crate::resilver::MovePlan;
+use crate::synthetic_ids::MirrorOwner;
 
 /// A file that is being moved.
 struct MovingFile<'m> {
     file: &'m Handle,
     old: &'m PlaceRecord,
+    /// The data files that are written.
+    copies: &'m PlaceRecord,
     new: &'m Arc<PlaceRecord>,
     size: u64,
 }
@@ -31,6 +36,14 @@ enum Replaced {
     Unclear(Status),
 }
 
+/// The data files that may be removed after a move, by their numbers in a place.
+struct Leftovers {
+    /// Those of the old place once the new one is in force; all without a list.
+    old: Option<Vec<usize>>,
+    /// Those of the new place if the old one stays in force.
+    new: Vec<usize>,
+}
+
 impl Placed {
     /// Moves the bytes of a file; see [`comity_vfs::Placement::move_file`].
     pub(crate) fn move_file_away(
@@ -41,7 +54,7 @@ impl Placed {
     ) -> Result<MovedFile> {
         let moving = self.known.holds.begin_move(file)?;
         let Some(old) = self.record(file)? else { return Ok(MovedFile::Stayed) };
-        if !self.files.is_draining(&old) && !old.is_degraded() {
+        if !self.needs_move(&old) {
             return Ok(MovedFile::Stayed);
         }
         clear()?;
@@ -49,12 +62,11 @@ impl Placed {
         let Some(old) = self.settle(file)? else { return Ok(MovedFile::Stayed) };
         let size = self.below.getattr(file)?.size;
         let has_gaps = self.has_gaps(&old, (file, size));
-        let new = Arc::new(self.new_record(file)?);
-        if new.is_degraded() {
-            return Err(Status::Delay);
-        }
-        self.carry_out(&MovingFile { file, old: &old, new: &new, size }, &moving, copied)?;
-        Ok(MovedFile::Moved { bytes: size, has_gaps })
+        let MovePlan { copies, new } = self.plan_move((file, size), &old)?;
+        let it = MovingFile { file, old: &old, copies: &copies, new: &new, size };
+        self.carry_out(&it, &moving, copied)?;
+        let bytes = if copies.servers.is_empty() { 0 } else { size };
+        Ok(MovedFile::Moved { bytes, has_gaps })
     }
 
     /// Makes a file ready to be copied that nobody changes; returns its place afterwards. Each step
@@ -97,10 +109,13 @@ impl Placed {
         moving: &MoveHold<'_>,
         copied: &dyn Fn(u64),
     ) -> Result<()> {
-        let prepared = self.files.copy(it, copied).and_then(|used| {
+        let copied = self.files.copy(it, copied);
+        // Files of data servers that are missing are no reason to take this file for removed.
+        let prepared = copied.map_err(of_data_server).and_then(|used| {
             moving.stop_all()?;
             Ok(used)
         });
+        let leftovers = self.files.leftovers(it);
         let replaced = match prepared {
             Ok(_) => self.replace(it),
             Err(status) => Replaced::Not(status),
@@ -109,11 +124,14 @@ impl Placed {
             (Replaced::Done, used) => {
                 self.known.used.note(it.file, used.unwrap_or(it.size));
                 self.known.broken.forget(it.file);
-                self.discard(it.old);
+                self.discard(it.old, leftovers.old.as_deref());
                 Ok(())
             }
-            (Replaced::Not(status), _) => {
-                self.discard(it.new);
+            (Replaced::Not(status), copied) => {
+                self.discard(it.copies, None);
+                if copied.is_ok() {
+                    self.discard(it.new, Some(&leftovers.new));
+                }
                 Err(status)
             }
             (Replaced::Unclear(status), _) => {
@@ -142,8 +160,12 @@ impl Placed {
             Ok(_) => return Replaced::Not(Status::Delay),
             Err(status) => return Replaced::Not(status),
         }
-        if let Err(status) = self.store(it) {
-            return status;
+        // No call uses data files of this number until the lock is given back.
+        let installed = self.files.install(it).map_err(of_data_server).map_err(Replaced::Not);
+        let stored = installed.and_then(|()| self.store(it));
+        if let Err(replaced) = stored {
+            self.files.forget(it.new);
+            return replaced;
         }
         self.known.records.insert(*it.file, Some(Arc::clone(it.new)));
         match self.below.commit(it.file) {
@@ -167,9 +189,14 @@ impl Placed {
         }
     }
 
-    /// Removes data files that no file refers to any more.
-    fn discard(&self, record: &PlaceRecord) {
-        if let Err(status) = self.files.remove(record) {
+    /// Removes the data files of a place that no file has any more; `which` are their numbers, all
+    /// without it.
+    fn discard(&self, record: &PlaceRecord, which: Option<&[usize]>) {
+        let removed = match which {
+            None => self.files.remove(record),
+            Some(which) => self.files.remove_at(record, which),
+        };
+        if let Err(status) = removed {
             let name = record.name();
             tracing::warn!(%status, name, "data files of a move stay on a data server as orphans");
         }
@@ -180,19 +207,114 @@ impl DataFiles {
     /// Copies the bytes of a file to its new data files, which are on stable storage then. Returns
     /// the bytes that they use.
     fn copy(&self, it: &MovingFile<'_>, copied: &dyn Fn(u64)) -> Result<u64> {
+        self.make_room(it)?;
+        self.fit_kept(it)?;
+        if it.copies.servers.is_empty() {
+            return self.commit_mirrors((it.old, false)).map(|(used, _)| used);
+        }
         let (mut bytes, mut offset) = (Vec::new(), 0);
         while offset < it.size {
             let length = (it.size - offset).min(COPY_BYTES);
             bytes.clear();
             self.read(it.old, (offset, length), &mut bytes)?;
             if bytes.iter().any(|byte| *byte != 0) {
-                self.write_new(it.new, offset, &bytes)?;
+                self.write_new(it.copies, offset, &bytes)?;
             }
             offset += length;
             copied(offset);
         }
-        self.extend(it.new, it.size)?;
-        self.commit_new(it.new)
+        self.extend(it.copies, it.size)?;
+        self.commit_new(it.copies)
+    }
+
+    /// Removes the broken mirrors in whose places new ones are made. Nobody reads them, and a data
+    /// server that loses the name of the new one in a crash must not show the old one again.
+    fn make_room(&self, it: &MovingFile<'_>) -> Result<()> {
+        let is_replaced = |at: &usize| {
+            let server = it.old.servers.get(*at);
+            it.old.broken().has(*at)
+                && server.is_some_and(|server| it.copies.servers.contains(server))
+        };
+        let replaced: Vec<usize> = (0..it.old.servers.len()).filter(is_replaced).collect();
+        self.remove_at(it.old, &replaced)
+    }
+
+    /// Gives the mirrors that stay the length that new ones get: a shorter one would be taken for
+    /// one that lacks bytes.
+    fn fit_kept(&self, it: &MovingFile<'_>) -> Result<()> {
+        for at in it.old.whole() {
+            let Some(server) = it.old.servers.get(at) else { continue };
+            if it.copies.number != it.new.number && it.new.servers.contains(server) {
+                self.on_mirror((it.old, at), |file| fit_one(file, it.size))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what a move leaves that keeps the number of its file. A data server may have two
+    /// names: then the copy that is on the new one is found on the old one, whose data file is the
+    /// new one.
+    fn leftovers(&self, it: &MovingFile<'_>) -> Leftovers {
+        if it.copies.number == it.new.number {
+            return Leftovers { old: None, new: Vec::new() };
+        }
+        let outside = |record: &PlaceRecord, other: &PlaceRecord| -> Vec<usize> {
+            let all = record.servers.iter().enumerate();
+            all.filter(|(_, server)| !other.servers.contains(server)).map(|(at, _)| at).collect()
+        };
+        let (mut old, mut new) = (outside(it.old, it.new), outside(it.new, it.old));
+        let count = old.len();
+        old.retain(|at| matches!(self.has_copy(it, *at), Ok(false)));
+        if old.len() < count {
+            new.clear();
+        }
+        Leftovers { old: Some(old), new }
+    }
+
+    /// Returns whether a copy is found on a data server of the old place.
+    fn has_copy(&self, it: &MovingFile<'_>, at: usize) -> Result<bool> {
+        let (fs, name) = (self.server(it.old, at)?, it.copies.name());
+        match fs.lookup(&Cred::root(), &fs.root(), Name::new(name.as_bytes())?) {
+            Ok(_) => Ok(true),
+            Err(Status::NoEnt) => Ok(false),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// Puts new mirrors of a file that keeps its number in their places. No use of the file may be
+    /// under way.
+    fn install(&self, it: &MovingFile<'_>) -> Result<()> {
+        if it.copies.number == it.new.number {
+            return Ok(());
+        }
+        self.forget(it.new);
+        for at in 0..it.copies.servers.len() {
+            self.install_one(it, at)?;
+        }
+        self.forget(it.copies);
+        // Mirrors of a file without bytes are all there, or none is.
+        if it.size == 0 && !self.make_mirrors(it.new, false)?.is_empty() {
+            return Err(Status::Delay);
+        }
+        // The fence has taken the kept mirrors from clients, and nobody has had the new ones.
+        for at in 0..it.new.servers.len() {
+            self.known.owners.insert((it.new.number, at), MirrorOwner::Unused);
+        }
+        Ok(())
+    }
+
+    /// Gives one new mirror its name. A file without bytes has none yet.
+    fn install_one(&self, it: &MovingFile<'_>, at: usize) -> Result<()> {
+        let (fs, from, to) = (self.server(it.copies, at)?, it.copies.name(), it.new.name());
+        let (top, to) = (fs.root(), Name::new(to.as_bytes())?);
+        if it.size > 0 {
+            let from = Name::new(from.as_bytes())?;
+            return fs.rename(&Cred::root(), (&top, from), (&top, to)).map(drop);
+        }
+        match fs.remove(&Cred::root(), &top, to) {
+            Ok(_) | Err(Status::NoEnt) => Ok(()),
+            Err(status) => Err(status),
+        }
     }
 
     /// Gives the data files of a file of this size the length that they must have.
@@ -213,5 +335,23 @@ impl DataFiles {
             file.fs.setattr(&Cred::root(), &file.handle, &set, None)?;
         }
         Ok(())
+    }
+}
+
+/// Gives a data file a length, on stable storage.
+fn fit_one(file: &DataFile, size: u64) -> Result<()> {
+    if file.fs.getattr(&file.handle)?.size != size {
+        let set = SetAttr { size: Some(size), ..SetAttr::default() };
+        file.fs.setattr(&Cred::root(), &file.handle, &set, None)?;
+        commit_one(file)?;
+    }
+    Ok(())
+}
+
+/// The status of a move of which a data server lacks a file that was there.
+const fn of_data_server(status: Status) -> Status {
+    match status {
+        Status::NoEnt | Status::Stale => Status::Delay,
+        status => status,
     }
 }

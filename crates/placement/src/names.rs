@@ -8,7 +8,7 @@ use quick_cache::sync::Cache;
 use crate::limits::{CHECK_ENTRIES_MAX, ENTRIES_SEARCHED_MAX, PATH_BYTES_MAX, RECORDS_MAX};
 
 /// A directory and a name in it.
-type NamedIn = (Handle, Box<[u8]>);
+pub(crate) type NamedIn = (Handle, Box<[u8]>);
 
 /// The names of files and directories as far as they are known.
 pub(crate) struct FileNames(Cache<Handle, NamedIn>);
@@ -20,6 +20,10 @@ impl FileNames {
 
     pub(crate) fn note(&self, node: &Handle, (dir, name): (&Handle, Name<'_>)) {
         self.0.insert(*node, (*dir, name.bytes().into()));
+    }
+
+    pub(crate) fn keep(&self, node: &Handle, named: NamedIn) {
+        self.0.insert(*node, named);
     }
 
     pub(crate) fn forget(&self, node: &Handle) {

@@ -4,9 +4,9 @@ use std::any::Any;
 use std::net::SocketAddr;
 
 use comity_vfs::{
-    Attr, CheckedPage, DataServerState, DeviceId, Disk, Distribution, Handle, LabelledPage,
-    LayoutKind, MovedFile, Placement, Rebuild, RebuiltPage, Result, Status, StoredPage, Striping,
-    Threshold,
+    Attr, CheckedPage, ComparedRange, DataServerState, DeviceId, Disk, Distribution, Handle,
+    LabelledPage, LayoutKind, MovedFile, Placement, Rebuild, RebuiltPage, Result, Status,
+    StoredPage, Striping, Threshold,
 };
 
 use crate::holds::Use;
@@ -80,8 +80,9 @@ impl Placement for Placed {
     }
 
     fn fence(&self, node: &Handle) -> Result<()> {
-        let Some(record) = self.record(node)? else { return Ok(()) };
         let turn = self.lock(node);
+        // A move may have given the file other data files.
+        let Some(record) = self.record_in_turn(&turn, node)? else { return Ok(()) };
         self.fence_data(&turn, (node, &record))
     }
 
@@ -100,6 +101,10 @@ impl Placement for Placed {
 
     fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage> {
         self.check_page(directory, after)
+    }
+
+    fn compare(&self, node: &Handle, range: (u64, u64)) -> Result<Option<ComparedRange>> {
+        self.compare_mirrors(node, range)
     }
 
     fn move_file(

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_remote::{Mounted, NfsVersion};
-use comity_vfs::{Cred, Disk, Fs, Handle, Mode, ReadInto, SetAttr, Status};
-use served::{TestServer, TestSettings, cred, file, name, options, root};
+use comity_vfs::{Cred, Disk, Fs, Handle, Mode, OpenAccess, ReadInto, SetAttr, Status};
+use served::{TestServer, TestSettings, cred, eventually, file, name, options, root};
 
 /// A server, its file system, and a client.
 struct Trial {
@@ -78,6 +78,41 @@ fn write_again(mut trial: Trial) {
     trial.lose();
     trial.mounted.fs.commit(&trial.file()).unwrap();
     assert_eq!(trial.on_disk(), b"", "committed data are not kept");
+}
+
+/// knfsd answers so until it has mounted its disks.
+#[test]
+fn data_is_kept_while_a_server_that_has_restarted_does_not_know_the_file_system() {
+    let mut trial = Trial::speaking(NfsVersion::Three);
+    trial.write(0, b"first, ");
+    trial.write(7, b"second");
+    let file = trial.file();
+    trial.lose();
+    trial.server.stop();
+    let other: Arc<dyn Fs> = Arc::new(Memory::new(MemoryOptions::default()).unwrap());
+    let disk = trial.server.exchange(other);
+    trial.server.resume();
+    assert_eq!(trial.mounted.fs.commit(&file), Err(Status::Io));
+    trial.server.stop();
+    trial.server.exchange(disk);
+    trial.server.resume();
+    assert!(trial.mounted.fs.commit(&file).unwrap().is_some());
+    assert_eq!(trial.on_disk(), b"first, second");
+}
+
+/// While the server reclaims, no other client changes the file.
+#[test]
+fn a_delegation_that_is_reclaimed_is_the_same_one() {
+    let mut trial = Trial::new();
+    let (file, fs) = (trial.file(), Arc::clone(&trial.mounted.fs));
+    let files = fs.open_files().unwrap();
+    files.open(&trial.cred, &file, None, OpenAccess::Both).unwrap();
+    let granted = files.file_grant(&file);
+    assert!(granted.is_some(), "it is delegated");
+    trial.server.restart();
+    fs.getattr(&fs.root()).unwrap();
+    eventually("the delegation is reclaimed", || files.file_grant(&file).is_some());
+    assert_eq!(files.file_grant(&file), granted);
 }
 
 #[test]

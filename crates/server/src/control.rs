@@ -50,8 +50,10 @@ pub trait ControlHandler: Send + Sync + 'static {
     /// The type of the requests.
     type Request: ControlRequest;
 
-    /// True if requests are performed one after the other.
-    const IN_TURN: bool = true;
+    /// Returns whether a request waits until the ones before it have been performed.
+    fn is_in_turn(_request: &Self::Request) -> bool {
+        true
+    }
 
     /// Performs a request, or returns a one-line error.
     fn perform(&self, request: Self::Request) -> Answer;
@@ -61,7 +63,9 @@ pub trait ControlHandler: Send + Sync + 'static {
 impl<H: ControlHandler> ControlHandler for Arc<H> {
     type Request = H::Request;
 
-    const IN_TURN: bool = H::IN_TURN;
+    fn is_in_turn(request: &H::Request) -> bool {
+        H::is_in_turn(request)
+    }
 
     fn perform(&self, request: H::Request) -> Answer {
         H::perform(self, request)
@@ -243,7 +247,7 @@ fn hear<H: ControlHandler>(stream: &UnixStream, handler: &H, turn: &Mutex<()>) -
         let answer = match serde_json::from_str(&line) {
             Ok(request) => with_pulse(stream, || {
                 let take = || turn.lock().unwrap_or_else(PoisonError::into_inner);
-                let _turn = H::IN_TURN.then(take);
+                let _turn = H::is_in_turn(&request).then(take);
                 handler.perform(request)
             }),
             Err(error) => Answer::Failed(format!("request not understood: {error}")),
@@ -356,6 +360,10 @@ mod tests {
     impl ControlHandler for Slow {
         type Request = Request;
 
+        fn is_in_turn(request: &Request) -> bool {
+            *request != Request::Cluster
+        }
+
         fn perform(&self, request: Request) -> Answer {
             match request {
                 Request::Reload => std::thread::sleep(Duration::from_secs(3)),
@@ -383,6 +391,8 @@ mod tests {
         // The eviction is still under way, and other requests wait for their turn.
         let (asked, _) = ask(&Request::Status, 2, 2);
         assert!(matches!(asked, Err(AskError::Busy(2))), "{asked:?}");
+        let (asked, took) = ask(&Request::Cluster, 2, 2);
+        assert!(matches!(asked, Ok(Answer::Done(Value::Null))) && took < 1, "{asked:?}");
         let (asked, _) = ask(&Request::Status, 2, 5);
         assert!(matches!(asked, Ok(Answer::Done(Value::Null))), "{asked:?}");
         socket.shutdown();

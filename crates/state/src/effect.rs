@@ -164,10 +164,10 @@ impl EffectQueue {
         effect
     }
 
-    /// Drops the messages about files of a volume.
-    pub(crate) fn drop_about(&self, volume: u64) {
+    /// Drops the messages about these files.
+    pub(crate) fn drop_about(&self, is_meant: impl Fn(&FileKey) -> bool) {
         let mut effects = lock(&self.effects);
-        effects.retain(|effect| effect.file().is_none_or(|file| file.volume != volume));
+        effects.retain(|effect| effect.file().is_none_or(|file| !is_meant(file)));
         self.waiting.store(effects.len(), Ordering::Release);
     }
 

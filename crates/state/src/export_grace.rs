@@ -31,7 +31,7 @@ impl Engine {
     pub fn due_export_graces(&self, now: Duration) -> Vec<EndingGrace> {
         let due = |it: &ExportGrace| {
             let is_closing = it.is_closing.load(Ordering::Acquire);
-            is_closing || it.grace.is_over(now) || it.grace.is_idle()
+            is_closing || it.grace.is_over(now) || it.grace.is_idle(now)
         };
         let all = self.export_graces.all().into_iter();
         let due = all.filter(|(_, it)| due(it)).map(|(export, it)| {
@@ -114,7 +114,12 @@ impl Engine {
     /// Calls `act` with each grace period: that after a restart, and those of exports.
     pub(crate) fn each_grace(&self, mut act: impl FnMut(&Grace)) {
         act(&self.grace);
-        self.export_graces.all().iter().for_each(|(_, it)| act(&it.grace));
+        self.each_export_grace(|_, grace| act(grace));
+    }
+
+    /// Calls `act` with each export that is in grace on its own.
+    pub(crate) fn each_export_grace(&self, mut act: impl FnMut(u32, &Grace)) {
+        self.export_graces.all().iter().for_each(|(export, it)| act(*export, &it.grace));
     }
 
     /// Checks that a caller may take a name that no client has, in each grace period.

@@ -19,6 +19,22 @@ impl Engine {
     /// # Errors
     /// [`Error::WrongCred`]: the client belongs to another principal. [`Error::CompleteAlready`].
     pub fn reclaim_complete(&self, now: Duration, client: &Client, caller: Caller) -> Result<()> {
+        self.reclaim_complete_where(now, (client, caller), |_| true)
+    }
+
+    /// The same, sent to an address of some exports (`has_address`). A client that came to several
+    /// heads at several addresses takes them for several servers, although it has the same name at
+    /// all of them; if one head has all these addresses now, the client reclaims and completes at
+    /// each of them.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn reclaim_complete_where(
+        &self,
+        now: Duration,
+        (client, caller): (&Client, Caller),
+        has_address: impl Fn(u32) -> bool,
+    ) -> Result<()> {
         if !client.is_principal(&caller) {
             return Err(Error::WrongCred);
         }
@@ -28,7 +44,11 @@ impl Engine {
         if !is_complete_already {
             self.record(client.record());
         }
-        self.each_grace(|grace| grace.complete(client));
+        self.grace.complete(client);
+        self.each_export_grace(|export, grace| match has_address(export) {
+            true => grace.complete(client),
+            false => grace.complete_elsewhere(client),
+        });
         if is_complete_already {
             return Err(Error::CompleteAlready);
         }
@@ -51,7 +71,7 @@ impl Engine {
     /// Ends the grace period when its time is over, or when all clients that could reclaim have
     /// completed.
     pub(crate) fn end_grace_if_due(&self, now: Duration) {
-        if !self.is_in_grace() || !(self.grace.is_over(now) || self.grace.is_idle()) {
+        if !self.is_in_grace() || !(self.grace.is_over(now) || self.grace.is_idle(now)) {
             return;
         }
         // A client that did not return loses its right to reclaim before others can take its state:

@@ -136,7 +136,9 @@ pub use local_locks::{Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer, QueuedLock};
 pub use locks::{Lock, Locker};
 pub use lookup::{At, Bearer, Sender};
-pub use migration::{ExportRefusal, ExportedVolume, ImportRefusal, Section, TransferError};
+pub use migration::{
+    ExportRefusal, ExportedVolume, ImportRefusal, MovingFiles, Section, TransferError,
+};
 pub use nlm::{HostLock, LockRequestKind};
 pub use offloads::{CopyUnderWay, OffloadStatus};
 pub use opens::{Before, Claim, Open, Opened, OwnerAnswer, OwnerTurn, Turn};

@@ -76,6 +76,10 @@ pub(crate) const SLOTS_START: u32 = 64;
 /// Slots that a session keeps when memory is short; the client can still work with them.
 pub(crate) const SLOTS_MIN: u32 = 4;
 
+/// Most requests of a slot that another server may have answered while an address moved: a client
+/// repeats a request that was delayed some times a second.
+pub(crate) const SKIPPED_MAX: u32 = 1024;
+
 /// Pause between two recalls of slots of a session. A client follows with its next request, and an
 /// idle client sends one within seconds of CB_RECALL_SLOT.
 pub(crate) const SLOT_RECALL_REST: Duration = Duration::from_secs(10);

@@ -75,14 +75,23 @@ impl Identity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// The client may reclaim after a restart. For a client with sessions the record also forgets
-    /// earlier revocations: such a client is recorded after RECLAIM_COMPLETE, or after FREE_STATEID
-    /// of its last revoked state, which show that it knows of them.
+    /// what it must not reclaim: such a client is recorded after RECLAIM_COMPLETE, which shows that
+    /// it knows what it has lost.
     Client(RecordedClient, Option<Identity>),
+    /// The client may reclaim after a restart, except for what it must not reclaim already: it has
+    /// come from another server with state of some files.
+    Arrived(RecordedClient, Option<Identity>),
     /// The client must not reclaim anything: it was forgotten, or it did not return in grace (RFC
     /// 8881, 8.4.2.1).
     Forget(RecordedClient),
     /// The client must not reclaim its state of this file, which was revoked.
     Revoked(RecordedClient, FileKey),
+    /// The client may reclaim later state of this file: another server, to which the file has
+    /// moved, tells of the revocation.
+    Unrevoked(RecordedClient, FileKey),
+    /// The client may reclaim later state of all files whose state was revoked: FREE_STATEID of the
+    /// last one shows that it knows of them.
+    RevocationsKnown(RecordedClient),
     /// A layout for writing of this file is given out, so its data servers may have bytes behind
     /// the end that the metadata server knows (RFC 8881, 12.5.4).
     SizeOpen(FileKey),

@@ -39,6 +39,7 @@ impl Recovered {
     pub fn apply(&mut self, record: Record) {
         match record {
             Record::Client(client, identity) => self.know(client, identity),
+            Record::Arrived(client, identity) => self.entry(client).identity = identity,
             Record::Forget(client) => {
                 self.clients.remove(&client);
             }
@@ -46,6 +47,16 @@ impl Recovered {
                 // A revocation must not add a client that has no record.
                 if let Some(known) = self.clients.get_mut(&client) {
                     known.revoked.insert(file);
+                }
+            }
+            Record::Unrevoked(client, file) => {
+                if let Some(known) = self.clients.get_mut(&client) {
+                    known.revoked.remove(&file);
+                }
+            }
+            Record::RevocationsKnown(client) => {
+                if let Some(known) = self.clients.get_mut(&client) {
+                    known.revoked.clear();
                 }
             }
             Record::SizeOpen(file) => {
@@ -62,8 +73,7 @@ impl Recovered {
     /// know of those of an earlier run.
     pub fn join(&mut self, later: Self) {
         for (client, theirs) in later.clients {
-            let new = Remembered { identity: None, revoked: HashSet::new() };
-            let known = self.clients.entry(client).or_insert(new);
+            let known = self.entry(client);
             known.identity = theirs.identity;
             known.revoked.extend(theirs.revoked);
         }
@@ -72,12 +82,16 @@ impl Recovered {
 
     fn know(&mut self, client: RecordedClient, identity: Option<Identity>) {
         let knows_its_losses = client.protocol == ClientProtocol::ExchangeId;
-        let new = Remembered { identity, revoked: HashSet::new() };
-        let known = self.clients.entry(client).or_insert(new);
+        let known = self.entry(client);
         known.identity = identity;
         if knows_its_losses {
             known.revoked.clear();
         }
+    }
+
+    fn entry(&mut self, client: RecordedClient) -> &mut Remembered {
+        let new = Remembered { identity: None, revoked: HashSet::new() };
+        self.clients.entry(client).or_insert(new)
     }
 
     /// Returns the fewest records that make the same set.
@@ -136,12 +150,16 @@ struct Expected {
     returned: bool,
     /// True if it has sent RECLAIM_COMPLETE.
     complete: bool,
+    /// True if it has sent RECLAIM_COMPLETE to an address of other exports: it may use this export
+    /// by another connection, and reclaim by that one.
+    complete_elsewhere: bool,
 }
 
 impl Grace {
     pub(crate) fn new((until, length): (Duration, Duration), recovered: Recovered) -> Self {
         let expected = |(client, remembered)| {
-            (client, Expected { remembered, returned: false, complete: false })
+            let (returned, complete, complete_elsewhere) = (false, false, false);
+            (client, Expected { remembered, returned, complete, complete_elsewhere })
         };
         let expected: HashMap<_, _> = recovered.clients.into_iter().map(expected).collect();
         let on = AtomicBool::new(!expected.is_empty());
@@ -228,6 +246,13 @@ impl Grace {
         self.change(client, |expected| (expected.returned, expected.complete) = (true, true));
     }
 
+    /// Notes that a client with sessions has completed its reclaims of other exports.
+    pub(crate) fn complete_elsewhere(&self, client: &Client) {
+        self.change(client, |expected| {
+            (expected.returned, expected.complete_elsewhere) = (true, true);
+        });
+    }
+
     /// Changes the entry of a client that may reclaim.
     fn change(&self, client: &Client, change: impl FnOnce(&mut Expected)) {
         if self.is_on() {
@@ -245,11 +270,14 @@ impl Grace {
     }
 
     /// Returns whether grace can end early because all clients have completed. Minor version 0 has
-    /// no RECLAIM_COMPLETE, so a client of it prevents that.
-    pub(crate) fn is_idle(&self) -> bool {
+    /// no RECLAIM_COMPLETE, so a client of it prevents that. A client that has completed elsewhere
+    /// has half of the time to reclaim here.
+    pub(crate) fn is_idle(&self, now: Duration) -> bool {
+        let is_half_over = self.left(now) <= self.length / 2;
         let expected = lock(&self.expected);
         expected.iter().all(|(client, expected)| {
-            client.protocol == ClientProtocol::ExchangeId && expected.complete
+            let is_complete = expected.complete || is_half_over && expected.complete_elsewhere;
+            client.protocol == ClientProtocol::ExchangeId && is_complete
         })
     }
 
@@ -317,7 +345,7 @@ impl Grace {
 fn lost_of(expected: &HashMap<RecordedClient, Expected>) -> Vec<RecordedClient> {
     let lost = expected.iter().filter(|(client, expected)| match client.protocol {
         ClientProtocol::Setclientid | ClientProtocol::Nlm => !expected.returned,
-        ClientProtocol::ExchangeId => !expected.complete,
+        ClientProtocol::ExchangeId => !expected.complete && !expected.complete_elsewhere,
     });
     let mut lost: Vec<_> = lost.map(|(client, _)| client.clone()).collect();
     lost.sort_unstable();

@@ -1,6 +1,7 @@
 //! Sessions (RFC 8881, 2.10): requests that are executed exactly once, and the back channel.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub struct Session {
 pub(crate) struct Channels {
     pub(crate) slots: Slots,
     pub(crate) back: Back,
+    /// The address of the server by which the client made it, if that is known.
+    pub(crate) address: Option<IpAddr>,
 }
 
 /// The back channel.
@@ -72,6 +75,12 @@ impl Session {
     #[must_use]
     pub fn slots_len(&self) -> u32 {
         self.channels().slots.len()
+    }
+
+    /// Notes the address of the server by which the client has made the session. If the address
+    /// goes to another server, so does the session.
+    pub fn made_at(&self, address: IpAddr) {
+        self.channels().address = Some(address);
     }
 
     /// Returns the attributes of the fore channel.

@@ -9,8 +9,8 @@ use crate::client_state::{ClientState, DelegationState, StateKind, lock_owner};
 use crate::courtesy::Obstacle;
 use crate::file::{File, Holder};
 use crate::{
-    Bearer, Caller, Client, ClientId, Engine, Error, FileKey, Result, Sender, Share, Special,
-    Stateid,
+    Bearer, Caller, Client, ClientId, Engine, Error, FileKey, Record, Result, Sender, Share,
+    Special, Stateid,
 };
 
 /// An access to the data of a file.
@@ -271,9 +271,7 @@ impl Engine {
         state.holdings.remove(number);
         client.note_revoked(state);
         if state.holdings.counts().revoked == 0 {
-            // The client now knows of all revocations, so its later state of these files may be
-            // reclaimed.
-            self.record(client.record());
+            self.record(Record::RevocationsKnown(client.recorded()));
         }
         Ok(())
     }

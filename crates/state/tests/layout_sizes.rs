@@ -91,6 +91,7 @@ impl Server {
     /// Asserts that nothing is left to do, and that stable storage and the table forget the file.
     fn is_settled(&self) {
         assert!(!self.must_ask() && !self.0.is_size_doubtful(&file()));
+        assert!(!self.0.may_be_written_by_layouts(&file()));
         assert_eq!(self.records(), [Record::SizeKnown(file())]);
         self.0.tick(NOW);
         assert_eq!(self.0.census().files, 0);
@@ -126,12 +127,14 @@ fn a_file_is_recorded_once_while_layouts_for_writing_are_out() {
     let (one, two) = (server.writer(b"one"), server.writer(b"two"));
     one.layout(READ);
     assert_eq!(server.records(), [], "no client can extend the file");
+    assert!(!server.0.may_be_written_by_layouts(&file()));
     let layouts = [&one, &two].map(|writer| writer.layout(READ_WRITE));
     assert_eq!(server.records(), [Record::SizeOpen(file())]);
     one.commit(&layouts[0]);
     one.close();
     assert!(!server.must_ask());
     assert_eq!(server.records(), [], "the other client may still write");
+    assert!(server.0.may_be_written_by_layouts(&file()));
     two.commit(&layouts[1]);
     assert_eq!(two.give_back(&layouts[1], None), None);
     two.close();
@@ -186,6 +189,7 @@ fn data_servers_are_asked_when_they_refuse_the_handles_of_a_client_that_was_evic
     server.records();
     server.0.evict(NOW, &writer.client);
     assert!(!server.must_ask(), "writes may still come");
+    assert!(server.0.may_be_written_by_layouts(&file()));
     assert_eq!(server.0.poll_fence(), Some(file()));
     server.0.fenced(NOW, &file(), false);
     assert!(!server.must_ask());

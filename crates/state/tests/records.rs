@@ -36,7 +36,10 @@ fn identity(life: u8) -> Identity {
 enum Step {
     Client { protocol: usize, name: u8, life: u8 },
     Forget { protocol: usize, name: u8 },
+    Arrived { protocol: usize, name: u8, life: u8 },
     Revoked { protocol: usize, name: u8, file: u8 },
+    Unrevoked { protocol: usize, name: u8, file: u8 },
+    RevocationsKnown { protocol: usize, name: u8 },
     Size { file: u8, is_known: bool },
 }
 
@@ -45,6 +48,15 @@ impl Step {
         match *self {
             Self::Client { protocol, name, life } => {
                 Record::Client(client(protocol, name), Some(identity(life)))
+            }
+            Self::Arrived { protocol, name, life } => {
+                Record::Arrived(client(protocol, name), Some(identity(life)))
+            }
+            Self::Unrevoked { protocol, name, file: number } => {
+                Record::Unrevoked(client(protocol, name), file(number))
+            }
+            Self::RevocationsKnown { protocol, name } => {
+                Record::RevocationsKnown(client(protocol, name))
             }
             Self::Forget { protocol, name } => Record::Forget(client(protocol, name)),
             Self::Revoked { protocol, name, file: number } => {
@@ -61,6 +73,11 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (named(), 0..2_u8)
             .prop_map(|((protocol, name), life)| Step::Client { protocol, name, life }),
+        2 => (named(), 0..2_u8)
+            .prop_map(|((protocol, name), life)| Step::Arrived { protocol, name, life }),
+        2 => (named(), 0..3_u8)
+            .prop_map(|((protocol, name), file)| Step::Unrevoked { protocol, name, file }),
+        1 => named().prop_map(|(protocol, name)| Step::RevocationsKnown { protocol, name }),
         1 => named().prop_map(|(protocol, name)| Step::Forget { protocol, name }),
         3 => (named(), 0..3_u8)
             .prop_map(|((protocol, name), file)| Step::Revoked { protocol, name, file }),
@@ -83,6 +100,19 @@ fn apply(model: &mut Model, step: &Step) {
             known.0 = life;
             // Only the record of a client with sessions says that the client knows its losses.
             if PROTOCOLS[protocol] == ClientProtocol::ExchangeId {
+                known.1.clear();
+            }
+        }
+        Step::Arrived { protocol, name, life } => {
+            model.clients.entry((protocol, name)).or_default().0 = life;
+        }
+        Step::Unrevoked { protocol, name, file } => {
+            if let Some(known) = model.clients.get_mut(&(protocol, name)) {
+                known.1.remove(&file);
+            }
+        }
+        Step::RevocationsKnown { protocol, name } => {
+            if let Some(known) = model.clients.get_mut(&(protocol, name)) {
                 known.1.clear();
             }
         }

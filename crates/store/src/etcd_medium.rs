@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use comity_state::{ClientProtocol, Record, RecordedClient, Recovered};
+use comity_state::{ClientProtocol, FileKey, Identity, Record, RecordedClient, Recovered};
 use comity_vfs::AsServer;
 
 use crate::etcd::{Compare, Etcd, EtcdError, Op};
@@ -160,11 +160,26 @@ impl EtcdRecords {
     /// # Errors
     /// [`FencedError`].
     pub fn note_lost(&self, export: &Path, lost: &[RecordedClient]) -> Result<(), FencedError> {
-        let note = |client: &RecordedClient| {
-            let export = export.as_os_str().as_encoded_bytes();
-            Op::put(self.key(&["lost", &hex(&key::of_client(client)), &hex(export)]), Vec::new())
-        };
+        let note = |client: &RecordedClient| Op::put(self.lost_key(client, export), Vec::new());
         self.change(lost.iter().map(note).collect())
+    }
+
+    /// Ends for some clients what [`EtcdRecords::note_lost`] has noted: they have new state.
+    ///
+    /// # Errors
+    /// [`FencedError`].
+    pub fn forget_lost(
+        &self,
+        export: &Path,
+        clients: &[RecordedClient],
+    ) -> Result<(), FencedError> {
+        let forget = |client: &RecordedClient| Op::Delete(self.lost_key(client, export));
+        self.change(clients.iter().map(forget).collect())
+    }
+
+    fn lost_key(&self, client: &RecordedClient, export: &Path) -> Vec<u8> {
+        let export = export.as_os_str().as_encoded_bytes();
+        self.key(&["lost", &hex(&key::of_client(client)), &hex(export)])
     }
 
     fn key(&self, parts: &[&str]) -> Vec<u8> {
@@ -174,14 +189,13 @@ impl EtcdRecords {
     fn operations(&self, record: &Record) -> Vec<Op> {
         match record {
             Record::Client(client, identity) => {
-                let name = hex(&key::of_client(client));
-                let value = hex(&key::of_identity(*identity));
-                let mut all = vec![Op::put(self.key(&["client", &name]), value.into_bytes())];
+                let mut all = vec![self.put_client(client, *identity)];
                 if client.protocol == ClientProtocol::ExchangeId {
-                    all.extend(self.without_losses(&name));
+                    all.extend(self.without_losses(&hex(&key::of_client(client))));
                 }
                 all
             }
+            Record::Arrived(client, identity) => vec![self.put_client(client, *identity)],
             Record::Forget(client) => {
                 let name = hex(&key::of_client(client));
                 let mut all = vec![Op::Delete(self.key(&["client", &name]))];
@@ -189,8 +203,11 @@ impl EtcdRecords {
                 all
             }
             Record::Revoked(client, file) => {
-                let names = [key::of_client(client), key::of_file(file)].map(|it| hex(&it));
-                vec![Op::put(self.key(&["revoked", &names[0], &names[1]]), Vec::new())]
+                vec![Op::put(self.revoked_key(client, file), Vec::new())]
+            }
+            Record::Unrevoked(client, file) => vec![Op::Delete(self.revoked_key(client, file))],
+            Record::RevocationsKnown(client) => {
+                vec![self.without("revoked", &hex(&key::of_client(client)))]
             }
             Record::SizeOpen(file) => {
                 let value = hex(&key::of_export(file)).into_bytes();
@@ -202,9 +219,22 @@ impl EtcdRecords {
         }
     }
 
+    fn put_client(&self, client: &RecordedClient, identity: Option<Identity>) -> Op {
+        let value = hex(&key::of_identity(identity)).into_bytes();
+        Op::put(self.key(&["client", &hex(&key::of_client(client))]), value)
+    }
+
+    fn revoked_key(&self, client: &RecordedClient, file: &FileKey) -> Vec<u8> {
+        self.key(&["revoked", &hex(&key::of_client(client)), &hex(&key::of_file(file))])
+    }
+
     /// Removes what a client may not reclaim.
     fn without_losses(&self, name: &str) -> [Op; 2] {
-        ["revoked", "lost"].map(|kind| Op::DeletePrefix(self.key(&[kind, name, ""])))
+        ["revoked", "lost"].map(|kind| self.without(kind, name))
+    }
+
+    fn without(&self, kind: &str, name: &str) -> Op {
+        Op::DeletePrefix(self.key(&[kind, name, ""]))
     }
 
     /// Removes the clients and sizes that all that is known does not have. Losses are kept,

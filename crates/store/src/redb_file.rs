@@ -207,6 +207,9 @@ fn apply_one(
                 revoked.remove_all(&*key)?;
             }
         }
+        Record::Arrived(client, identity) => {
+            clients.insert(&*key::of_client(client), &*key::of_identity(*identity))?;
+        }
         Record::Forget(client) => {
             let key = key::of_client(client);
             clients.remove(&*key)?;
@@ -217,6 +220,12 @@ fn apply_one(
             if clients.get(&*key)?.is_some() {
                 revoked.insert(&*key, &*key::of_file(file))?;
             }
+        }
+        Record::Unrevoked(client, file) => {
+            revoked.remove(&*key::of_client(client), &*key::of_file(file))?;
+        }
+        Record::RevocationsKnown(client) => {
+            revoked.remove_all(&*key::of_client(client))?;
         }
         Record::SizeOpen(file) => {
             sizes.insert(&*key::of_file(file), &key::of_export(file)[..])?;

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const HEAD: &[u8] = b"/comity/heads/a";
 
 fn connect(server: &EtcdServer) -> Arc<Etcd> {
-    Arc::new(Etcd::new(&[server.address()], PATIENCE).unwrap())
+    Arc::new(Etcd::new(&[server.address()], None, PATIENCE).unwrap())
 }
 
 /// Joins as the head `a`, with a lease of some seconds.
@@ -107,7 +107,7 @@ fn a_head_that_has_lost_its_lease_stores_nothing() {
 #[test]
 fn a_store_is_repaired_when_etcd_answers_again() {
     let Some(server) = EtcdServer::start() else { return };
-    let etcd = Arc::new(Etcd::new(&[server.address()], Duration::from_secs(2)).unwrap());
+    let etcd = Arc::new(Etcd::new(&[server.address()], None, Duration::from_secs(2)).unwrap());
     let (_, records) = join(&etcd, 60);
     let store = Store::on(records.open(1));
     let engine = engine(&store);
@@ -138,6 +138,14 @@ fn clients_that_lost_their_state_of_an_export_are_told_apart_until_they_are_reco
     let lost = |export: &str| read_run(&etcd, "run1", Path::new(export)).unwrap().lost;
     assert_eq!(lost("/srv"), std::slice::from_ref(client));
     assert_eq!(lost("/srv2"), []);
+    // A client that comes back to the export with new state may reclaim that.
+    records.note_lost(Path::new("/srv2"), std::slice::from_ref(client)).unwrap();
+    records.forget_lost(Path::new("/srv2"), std::slice::from_ref(client)).unwrap();
+    assert_eq!((lost("/srv2"), lost("/srv").len()), (vec![], 1));
+    // A client that comes with state of another export gets nothing back that it has lost.
+    let others = [Record::Arrived(client.clone(), None), Record::RevocationsKnown(client.clone())];
+    records.open(1).medium.apply(&common::server(), &others).unwrap();
+    assert_eq!(lost("/srv").len(), 1);
     // A client of NFSv4.0 that comes anew replaces the earlier instance and its losses.
     meet_again(&store, &engine, 1);
     assert_eq!(lost("/srv"), []);
@@ -178,9 +186,10 @@ fn a_member_that_does_not_answer_is_passed_over() {
     let Some(server) = EtcdServer::start() else { return };
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", silent.local_addr().unwrap());
-    let etcd = Etcd::new(&[silent.clone(), server.address()], Duration::from_secs(2)).unwrap();
+    let etcd =
+        Etcd::new(&[silent.clone(), server.address()], None, Duration::from_secs(2)).unwrap();
     assert_eq!(etcd.get(b"x").unwrap(), None);
-    let alone = Etcd::new(&[silent], Duration::from_secs(2)).unwrap();
+    let alone = Etcd::new(&[silent], None, Duration::from_secs(2)).unwrap();
     assert!(matches!(alone.get(b"x"), Err(EtcdError::Silent { .. })));
 }
 
@@ -229,7 +238,7 @@ fn a_change_that_was_given_up_is_not_made_after_later_ones() {
 #[test]
 fn records_are_stored_when_etcd_answers_again_in_time() {
     let Some(server) = EtcdServer::start() else { return };
-    let etcd = Arc::new(Etcd::new(&[server.address()], Duration::from_secs(2)).unwrap());
+    let etcd = Arc::new(Etcd::new(&[server.address()], None, Duration::from_secs(2)).unwrap());
     join(&etcd, 60);
     let records = first_as(&etcd, "run1");
     server.freeze();
@@ -247,8 +256,12 @@ fn records_are_stored_when_etcd_answers_again_in_time() {
 
 #[test]
 fn an_address_that_is_none_is_refused() {
-    for address in ["127.0.0.1:2379", "https://a:1", "http://a", "http://:1", "http://a:b"] {
-        let refused = Etcd::new(&[address.to_owned()], PATIENCE).err();
+    for address in
+        ["127.0.0.1:2379", "ftp://a:1", "https://a b:1", "http://a", "http://:1", "http://a:b"]
+    {
+        let refused = Etcd::new(&[address.to_owned()], None, PATIENCE).err();
         assert!(matches!(refused, Some(EtcdError::Address(_))), "{address}");
     }
+    let refused = Etcd::new(&["https://a:1".to_owned()], None, PATIENCE).err();
+    assert!(matches!(refused, Some(EtcdError::Tls(_))), "there are no settings of TLS");
 }

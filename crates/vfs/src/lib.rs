@@ -42,11 +42,13 @@ mod open_files;
 pub mod permission;
 mod placement;
 mod placement_check;
+mod placement_compare;
 mod placement_rebuild;
 mod read;
 mod space;
 mod split_mix;
 mod status;
+mod waiting_threads;
 
 pub use access::Access;
 pub use acl::{Acl, AclEntry, AclKind, AclTag};
@@ -79,6 +81,7 @@ pub use open_files::{
 };
 pub use placement::{DataServerState, LinkState, MovedFile, Placement, Threshold};
 pub use placement_check::{CheckedFile, CheckedPage, StoredPage, StripeFault};
+pub use placement_compare::{ComparedRange, DifferingRange};
 pub use placement_rebuild::{
     LabelledPage, NotRebuilt, Rebuild, RebuildOutcome, RebuiltFile, RebuiltPage,
 };
@@ -86,3 +89,4 @@ pub use read::{Data, Read, ReadInto};
 pub use space::Space;
 pub use split_mix::SplitMix64;
 pub use status::{Result, Status};
+pub use waiting_threads::WaitingThreads;

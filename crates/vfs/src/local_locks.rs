@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::{Handle, Result};
 
 /// The interface of a file system to other programs of this machine: it prevents them from using
@@ -49,6 +51,9 @@ pub enum FileHold {
 pub enum LocalUse {
     /// A program waits to open the file.
     Open,
+    /// Another user of the file system waits for the file, on whatever machine. The server loses
+    /// the file system if it does not release the file within this time.
+    OpenWithin(Duration),
     /// A program has renamed, removed or linked the file, or changed its attributes, and does not
     /// wait.
     Change,

@@ -57,8 +57,9 @@ pub trait OpenFiles: Send + Sync {
     /// within the lease. The server is not asked.
     fn delegation(&self, node: &Handle) -> Option<DelegationKind>;
 
-    /// The number of the delegation that [`OpenFiles::delegation`] returns. The server is not
-    /// asked.
+    /// The number of the delegation of a file, as long as it certainly keeps other clients from
+    /// changing the file: unlike [`OpenFiles::delegation`] also after a recall, until its return
+    /// begins. The server is not asked.
     fn file_grant(&self, node: &Handle) -> Option<DelegationNumber>;
 
     /// Returns a delegation to the server, after the caller has written all dirty data. Does
@@ -225,7 +226,8 @@ pub enum OpenEvent {
         /// written.
         is_truncated: bool,
     },
-    /// A delegation was revoked: other clients may have changed the file.
+    /// A delegation was revoked, or was returned because a recall was not answered in time: other
+    /// clients may have changed the file.
     DelegationLost {
         /// The file.
         node: Handle,

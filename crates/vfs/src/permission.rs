@@ -233,7 +233,8 @@ pub fn group_and_mode_of_new<S: IdDomain>(
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
-const GROUP_DIGIT: u32 = 0o070;
+/// The rights of the group in a mode, or of the mask if the object has an ACL.
+pub const GROUP_DIGIT: u32 = 0o070;
 const GROUP_EXECUTE: u32 = 0o010;
 const EXECUTE_DIGITS: u32 = 0o111;
 

@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use crate::{
-    Attr, CheckedPage, DeviceId, Disk, Distribution, Handle, LabelledPage, LayoutKind, Rebuild,
-    RebuiltPage, Result, Space, StoredPage,
+    Attr, CheckedPage, ComparedRange, DeviceId, Disk, Distribution, Handle, LabelledPage,
+    LayoutKind, Rebuild, RebuiltPage, Result, Space, StoredPage,
 };
 
 /// The sizes in bytes below which clients should use the metadata server rather than data servers
@@ -51,18 +51,18 @@ pub struct LinkState {
     pub space: Option<Space>,
 }
 
-/// The outcome of an attempt to move a file to other data servers.
+/// The outcome of an attempt to move a file to other data servers, or to make its mirrors again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MovedFile {
-    /// The file was moved.
+    /// The file was moved, or has got the mirrors that it lacked.
     Moved {
-        /// The bytes of the file.
+        /// The bytes of the file, as they were copied; zero if nothing was.
         bytes: u64,
         /// True if data servers lacked a part of the file, because it was lost or never written.
         /// The new data files have zeros there.
         has_gaps: bool,
     },
-    /// The file has no bytes on data servers that are being drained.
+    /// The file has no bytes on data servers that are being drained, and lacks no mirror.
     Stayed,
 }
 
@@ -161,10 +161,22 @@ pub trait Placement: Send + Sync {
     /// [`Status`](crate::Status): the directory cannot be read.
     fn check(&self, directory: &Handle, after: u64) -> Result<CheckedPage>;
 
-    /// Moves the bytes of a file from data servers that are being drained to those of new files.
-    /// Changes of the file are refused with [`Status::Delay`](crate::Status::Delay) meanwhile, and
-    /// no layout is given out. `clear` is called then: it returns an error while clients still have
-    /// layouts of the file. `copied` is told the bytes copied so far.
+    /// Compares the bytes of a range (offset, length) of the good mirrors of a file with each
+    /// other, as far as that takes about a second, and changes nothing. Clients that write by
+    /// layouts can make mirrors differ for a moment. Returns `None` for a file that has no two
+    /// good mirrors.
+    ///
+    /// # Errors
+    /// [`Status::Delay`](crate::Status::Delay): the file is being moved;
+    /// [`Status`](crate::Status): it is gone.
+    fn compare(&self, node: &Handle, range: (u64, u64)) -> Result<Option<ComparedRange>>;
+
+    /// Moves the bytes of a file from data servers that are being drained to those of new files,
+    /// and makes the mirrors that it lacks: those that are broken, and those that the placement
+    /// asks for now. Good mirrors stay where they are. Changes of the file are refused with
+    /// [`Status::Delay`](crate::Status::Delay) meanwhile, and no layout is given out. `clear` is
+    /// called then: it returns an error while clients still have layouts of the file. `copied` is
+    /// told the bytes copied so far.
     ///
     /// # Errors
     /// The error of `clear`; [`Status::Delay`](crate::Status::Delay): the file is in use or a data

@@ -56,6 +56,13 @@ pub enum StripeFault {
     DamagedPlace,
     /// The mirror on the data server is not used, because it was found broken.
     BrokenMirror,
+    /// The file has been given fewer mirrors than the placement asks for.
+    FewMirrors {
+        /// The mirrors that it has.
+        has: usize,
+        /// The mirrors of new files.
+        wants: usize,
+    },
     /// The data file could not be looked at.
     Unchecked(Status),
 }

@@ -1,7 +1,7 @@
 //! The server under test, in a test's network: `comity`, or nfs-ganesha to check the test itself.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Display, Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::ceph;
 use super::data_servers::{self, DataServers, HostCounts};
 use super::ground::{output, output_of};
 use super::keys::{Keys, Xprtsec};
@@ -68,11 +69,15 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Writes the exports file, in which `TOP` stands for the exported folder and `{NAME}` for the
-    /// public key of that name.
+    /// Writes the exports file, in which `TOP` stands for the exported folder, `CEPH` for the
+    /// configuration of the cluster and `{NAME}` for the public key of that name.
     fn configure(&self, exports: &str) -> Result<()> {
         let end = format!("{})", self.tls.map_or("", Xprtsec::option));
-        let text = exports.replace("TOP", &self.export.display().to_string()).replace(')', &end);
+        let (export, ceph) = (&self.export, ceph::configuration(&self.folder));
+        let places = [("TOP", export.display()), ("CEPH", ceph.display())];
+        let put =
+            |text: String, (word, path): (&str, Display<'_>)| text.replace(word, &path.to_string());
+        let text = places.into_iter().fold(exports.to_owned(), put).replace(')', &end);
         let mut parts = text.split(['{', '}']);
         let mut text = parts.next().unwrap_or_default().to_owned();
         while let (Some(name), Some(rest)) = (parts.next(), parts.next()) {

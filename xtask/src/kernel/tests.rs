@@ -10,6 +10,7 @@ mod durable;
 mod fsx;
 mod git;
 mod grants;
+mod heads;
 mod hosts;
 mod migrate;
 mod mirrors;
@@ -45,6 +46,10 @@ const STAGE: &[(&str, &str)] = &[
 /// Python module with the outcomes of a call whose server was killed.
 const RETRIES: &str = include_str!("tests/retries.py");
 
+/// Exports of a directory of a Ceph file system.
+const ON_CEPH: &[&str] =
+    &["TOP -ceph=/export,ceph_conf=CEPH 10.77.0.0/24(rw,sync,no_root_squash)\n"];
+
 /// A test with a kernel client.
 #[derive(Clone, Copy)]
 pub(super) struct Test {
@@ -66,8 +71,8 @@ pub(super) struct Test {
     /// Highest number of times that the server is killed.
     pub(super) kills: u32,
     /// The configurations of the exports, which are loaded one after the other as the first guest
-    /// asks for them. `TOP` stands for the exported folder, and `{NAME}` for the public key of that
-    /// name.
+    /// asks for them. `TOP` stands for the exported folder, `CEPH` for the configuration of the
+    /// cluster and `{NAME}` for the public key of that name.
     pub(super) exports: &'static [&'static str],
     /// More arguments of `comity serve`; `INPUT` stands for the input folder of the guests.
     pub(super) arguments: &'static [&'static str],
@@ -82,6 +87,9 @@ pub(super) struct Test {
     /// True if there is another server, to which the exports can be moved; `exports` is not used
     /// then.
     pub(super) has_other_server: bool,
+    /// True if the exported files are in a Ceph file system, from which they are copied to the
+    /// exported folder when the guests have ended.
+    pub(super) on_ceph: bool,
     /// Longest time of the whole test, in seconds, on a slow machine.
     pub(super) seconds_max: u64,
     /// Writes the files of the input folder.
@@ -107,6 +115,7 @@ impl Test {
         data_server_kind: DataServerKind::Stripes,
         idle_hosts: 0,
         has_other_server: false,
+        on_ceph: false,
         seconds_max: 300,
         prepare: |_| Ok(()),
         verify: |_| Ok(()),
@@ -125,6 +134,12 @@ impl Test {
     /// A copy of the test for another kernel.
     const fn on(self, name: &'static str, kernel: Kernel) -> Self {
         Self { name, about: "the same on a newer kernel", kernel: Some(kernel), ..self }
+    }
+
+    /// A copy of the test on a Ceph file system.
+    const fn on_ceph(self, name: &'static str) -> Self {
+        let (about, exports) = ("the same over NFSv4.2 on a Ceph file system", ON_CEPH);
+        Self { name, about, version: "4.2", on_ceph: true, exports, ..self }
     }
 
     /// A copy of the test whose server is killed.
@@ -149,6 +164,8 @@ const CORE: &[&str] = &[
     "fsync-kill",
     "git-4.1",
     "grants-6.12",
+    "heads",
+    "heads-hosts",
     "hosts",
     "migrate",
     "migrate-both",
@@ -168,6 +185,7 @@ const CORE: &[&str] = &[
     "smoke-4.2",
     "smoke-6.12",
     "smoke-7.2",
+    "smoke-ceph",
     "smoke-kill",
     "smoke-kill-4.1",
     "sqlite-4.0",
@@ -228,12 +246,19 @@ pub(super) const ALL: &[Test] = &[
     smoke::TEST.over("smoke-4.2", "4.2"),
     smoke::TEST.over("", "4.2").on("smoke-6.12", Kernel::Linux6_12),
     smoke::TEST.over("", "4.2").on("smoke-7.2", Kernel::Linux7_2),
+    smoke::TEST.on_ceph("smoke-ceph"),
+    smoke::TEST.on_ceph("").killed("smoke-kill-ceph", 6),
+    fsx::SHORT.on_ceph("fsx-short-ceph"),
+    git::TEST.on_ceph("git-ceph"),
     refer::TEST,
     migrate::TEST,
     migrate::TEST.over("migrate-4.2", "4.2"),
     migrate::BOTH,
     migrate::HOSTS,
     tour_migrate::TEST,
+    heads::TEST,
+    heads::HOSTS,
+    heads::TEST.on("heads-6.12", Kernel::Linux6_12),
     tour_pnfs::TEST,
     migrate::BOTH.over("", "4.2").on("migrate-both-6.12", Kernel::Linux6_12),
     migrate::BOTH.over("", "4.2").on("migrate-both-7.2", Kernel::Linux7_2),

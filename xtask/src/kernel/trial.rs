@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use super::ceph::CephCluster;
 use super::data_servers::HostCounts;
 use super::ground::Ground;
 use super::guest::{End, Guest, Orders};
@@ -63,7 +64,7 @@ impl Setting {
 /// The first failure, with the last output of the guests.
 pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
     ensure!(
-        setting.peer == Peer::Comity || test.exports.len() == 1,
+        setting.peer == Peer::Comity || (test.exports.len() == 1 && !test.on_ceph),
         "what {} tests only comity has",
         test.name
     );
@@ -74,9 +75,13 @@ pub(super) fn run(setting: &Setting, test: &Test) -> Result<String> {
     (test.prepare)(&ground)?;
     let network = Network::new()?;
     let places = places(setting, test, &ground);
+    let start_ceph = || CephCluster::start(&network, &places.folder);
+    let ceph = test.on_ceph.then(start_ceph).transpose()?;
     let mut server = Server::start(&network, setting.peer, places, test.exports[0])?;
     let kills = work(setting, test, &ground, (&network, &mut server))?;
     server.stop()?;
+    // Another client of Ceph must see the changes that the server has acknowledged.
+    ceph.map(|ceph| ceph.copy_to(&ground.export())).transpose()?;
     (test.verify)(&ground)?;
     let note = note(setting, test, &ground, kills)?;
     if !setting.keep {

@@ -22,6 +22,9 @@ pub(super) enum CrashChoice {
 /// Crashes of `crates/cli/tests/migrate/crashes.rs` in a long campaign.
 const CRASHES: &str = "200";
 
+/// Crashes of `crates/cli/tests/cluster/crashes.rs`, each of which takes about 15 seconds.
+const CLUSTER_CRASHES: &str = "60";
+
 /// Longest time of the campaign, on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 
@@ -35,7 +38,9 @@ pub(super) fn step(root: &Path, name: &str, choice: CrashChoice) -> Result<Verdi
         return Ok(Verdict { left, ..Verdict::default() });
     }
     let mut crashes = Command::new(program());
-    crashes.args(["test", "--locked", "--package", "comity-cli", "--test", "migrate", "crashes"]);
+    crashes.args(["test", "--locked", "--package", "comity-cli"]);
+    crashes.args(["--test", "migrate", "--test", "cluster", "crashes"]);
     crashes.env("COMITY_MIGRATION_CRASHES", CRASHES);
+    crashes.env("COMITY_CLUSTER_CRASHES", CLUSTER_CRASHES);
     judge(root, name, crashes, PATIENCE)
 }

@@ -10,11 +10,14 @@ use super::command::run;
 use super::verdict::Verdict;
 
 /// Packages for the kernel client tests, the comparison, the instruction counts, and the tests of
-/// btrfs, of reports and of clusters.
+/// btrfs, of Ceph, of reports and of clusters.
 const PACKAGES: &[&str] = &[
     "acl",
     "attr",
     "btrfs-progs",
+    "ceph-mds",
+    "ceph-mon",
+    "ceph-osd",
     "chromium",
     "e2fsprogs",
     "etcd-client",
@@ -24,9 +27,11 @@ const PACKAGES: &[&str] = &[
     "iproute2",
     "kmod",
     "libc6-dev",
+    "libcephfs2",
     "make",
     "nfs-common",
     "nfs-ganesha",
+    "nfs-ganesha-ceph",
     "nfs-ganesha-vfs",
     "python3",
     "rpcbind",

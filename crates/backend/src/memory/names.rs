@@ -14,10 +14,7 @@ use super::directory::Directory;
 use super::extended::acl_bytes;
 use super::limits::{ENTRY_BYTES, RETRIES_MAX};
 use super::node::{Body, Locked, Meta, Node as Object, State};
-
-/// Default mode of new files; directories also get execute permission.
-const FILE_MODE: Mode = Mode::new(0o644);
-const DIRECTORY_MODE: Mode = Mode::new(0o755);
+use crate::default_modes::{DIRECTORY_MODE, FILE_MODE};
 
 /// Mode of a file whose attributes come later, with the call after an exclusive CREATE.
 const EXCLUSIVE_MODE: Mode = Mode::new(0o600);

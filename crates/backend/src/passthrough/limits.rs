@@ -65,15 +65,6 @@ pub(crate) const TIME_GRAIN: Duration = Duration::from_millis(50);
 /// seconds, and FAT every second one.
 pub(crate) const TIME_GRAIN_COARSE: Duration = Duration::from_millis(2_050);
 
-/// Most objects whose failed barrier is remembered. Beyond it a failure counts for the whole
-/// volume.
-pub(crate) const SYNC_ERRORS_MAX: usize = 4_096;
-
-/// Time for which a barrier that failed for lack of space is remembered. Clients that have written
-/// before will commit within that time and get the error (Linux writes dirty pages after 30 s); a
-/// client that frees space and writes again need not wait for a restart.
-pub(crate) const SPACE_FAILURE: Duration = Duration::from_secs(90);
-
 /// Open listings kept for their next call, each with a descriptor and a buffer.
 pub(crate) const CURSORS_MAX: usize = 64;
 

@@ -8,7 +8,7 @@ mod attributes;
 mod capabilities;
 mod data;
 mod directory;
-mod errno;
+
 mod fs;
 mod handles;
 mod leases;

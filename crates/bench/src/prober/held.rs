@@ -1,6 +1,6 @@
 use anyhow::{Context as _, Result, bail};
-use comity_proto::nfs4::{NfsLockType4, Openflag4, Stateid4};
-use comity_remote::nfs4::{Locker, Opened, Opening, Wire};
+use comity_proto::nfs4::{Layoutiomode4, NfsLockType4, Openflag4, Stateid4};
+use comity_remote::nfs4::{GotLayout, Locker, Opened, Opening, Wire};
 
 use super::nfs4::{PLAIN, Prober, REST_AT, STATUS_BYTES};
 use crate::call_templates::{STATEID_BYTES, Template};
@@ -9,18 +9,20 @@ use crate::operation::InSession;
 
 /// Most calls that are outstanding at once: each has a file and owners of its own.
 const PLACES: usize = 32;
+/// Bytes before the stateid in the result of LAYOUTGET.
+const RETURN_ON_CLOSE_BYTES: usize = 4;
 
 impl<W: Wire> Prober<'_, W> {
     /// Makes calls that come in pairs and name state, for loads of at most 32 calls outstanding on
     /// one set of connections.
     pub(super) fn held(&mut self, operation: InSession) -> Result<Vec<Template>> {
-        let pair = match operation {
-            InSession::OpenClose => Self::open_close,
-            InSession::LockUnlock => Self::lock_unlock,
-            InSession::Getattr | InSession::Read(_) => bail!("{operation:?} names no state"),
-        };
         let dir = self.session.walk(&self.root, FixtureTree::SMALL)?;
-        let pairs = (0..PLACES).map(|place| pair(self, &dir, place));
+        let pairs = (0..PLACES).map(|place| match operation {
+            InSession::OpenClose => self.open_close(&dir, place),
+            InSession::LockUnlock => self.lock_unlock(&dir, place),
+            InSession::Layout(iomode) => self.layout_pair(&dir, place, iomode),
+            InSession::Getattr | InSession::Read(_) => bail!("{operation:?} names no state"),
+        });
         Ok(pairs.collect::<Result<Vec<_>>>()?.concat())
     }
 
@@ -48,6 +50,23 @@ impl<W: Wire> Prober<'_, W> {
         let (lock, _) = self.like(&self.session.locking(&opened, &locker, (how, stretch)), &[])?;
         let (unlock, _) = self.like(&unlocking, &[])?;
         Ok([lock, unlock])
+    }
+
+    /// The file is open from now on, and must be placed on data servers.
+    fn layout_pair(
+        &mut self,
+        dir: &[u8],
+        place: usize,
+        iomode: Layoutiomode4,
+    ) -> Result<[Template; 2]> {
+        let (name, owner) = (FixtureTree::file(place), owner(place));
+        let opened = self.session.open(&opening(dir, &name, &owner))?;
+        let (get, reply) = self.like(&opened.layout_getting(iomode), &[])?;
+        let layout = GotLayout::of(&opened, &reply)?;
+        let gives_stateid_at = Some(REST_AT + 2 * STATUS_BYTES + RETURN_ON_CLOSE_BYTES);
+        let (give_back, _) = self.like(&layout.returning(), &[])?;
+        let takes_stateid_at = Some(find(&give_back.bytes, &layout.stateid)?);
+        Ok([Template { gives_stateid_at, ..get }, Template { takes_stateid_at, ..give_back }])
     }
 }
 

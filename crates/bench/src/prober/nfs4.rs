@@ -8,10 +8,10 @@ use comity_proto::nfs4::{
     Read4resok, StableHow4, Stateid4, Write4resok, operation as op, share,
 };
 use comity_remote::nfs4::{
-    Compound, OBJECT, Opening, Page, Reply, Session, Wire, made, metadata, page_of,
+    Compound, OBJECT, Opening, Page, Reply, Session, Wire, WriteHead, made, metadata, page_of,
 };
 use comity_remote::rpc::RESULTS_AT;
-use comity_xdr::{Encode, Encoder, Opaque};
+use comity_xdr::Opaque;
 
 use super::{Pages, SERIAL_NAME, serial_place};
 use crate::call_templates::{CallTemplates, Expectation, Order, Template};
@@ -286,23 +286,6 @@ impl<W: Wire> Prober<'_, W> {
 
 fn sample(reply: &[u8], at: usize) -> Option<(usize, [u8; 8])> {
     reply.get(at..)?.first_chunk().map(|bytes| (at, *bytes))
-}
-
-/// WRITE with its data left out.
-struct WriteHead {
-    stateid: Stateid4,
-    offset: u64,
-    stable: StableHow4,
-    length: usize,
-}
-
-impl Encode for WriteHead {
-    fn encode(&self, encoder: &mut Encoder) {
-        encoder.value(&self.stateid);
-        encoder.value(&self.offset);
-        encoder.value(&self.stable);
-        encoder.value(&(self.length as u32));
-    }
 }
 
 const fn stable_how(stable: Stable) -> StableHow4 {

@@ -18,7 +18,8 @@ mod spec;
 pub use counters::{metrics_page, of_comity as calls_of_comity};
 pub use directory::DirectoryTarget;
 pub use ganesha::{
-    Ganesha, is_installed as is_ganesha_installed, start as start_ganesha, wait_for_export,
+    Ganesha, GaneshaBackEnd, is_installed as is_ganesha_installed, start as start_ganesha,
+    wait_for_export,
 };
 pub use namespace::{enter as enter_namespace, is_inside as is_inside_namespace};
 pub use nfs::files_over;

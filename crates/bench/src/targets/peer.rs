@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
-use super::ganesha::{self, Ganesha};
+use super::ganesha::{self, Ganesha, GaneshaBackEnd};
 use super::keyed::KeyedTarget;
 use super::server::{self, NfsTarget};
 use super::{mount, namespace};
@@ -206,7 +206,7 @@ fn start_ganesha(
     ensure!(namespace::is_inside(), "{name} needs root: it gets a network of its own");
     let work = folder.path().join("work");
     fs::create_dir(&work)?;
-    let running = ganesha::start(export, &work, &processors()?)?;
+    let running = ganesha::start((export, GaneshaBackEnd::Vfs), &work, &processors()?)?;
     let address = running.address;
     let root = match version {
         Version::Three => running.root.clone(),

@@ -62,7 +62,7 @@ impl Cache {
     }
 
     /// The number of the delegation of a file.
-    fn grant_of(&self, node: &Handle) -> Option<DelegationNumber> {
+    pub(super) fn grant_of(&self, node: &Handle) -> Option<DelegationNumber> {
         self.fs.open_files()?.file_grant(node)
     }
 

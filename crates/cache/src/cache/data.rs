@@ -95,6 +95,10 @@ impl Cache {
                     self.filler.note(reading, missing, self.now());
                 }
             }
+            if bytes.len() as u64 == before {
+                // The file was cut since its attributes were known.
+                return Ok(false);
+            }
             at += bytes.len() as u64 - before;
         }
         bytes.drain(start..start + (range.start - first) as usize);
@@ -162,6 +166,7 @@ impl Cache {
             before => before.map(|attr| attr.change),
         };
         let after = change.after.map(|attr| version(&attr));
+        let _change = self.store.begin_change(&file);
         let epoch = match (before, after) {
             (Some(before), Some(after)) => {
                 self.marks.carried(node, before, after.change);

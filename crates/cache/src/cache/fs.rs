@@ -163,6 +163,9 @@ impl Fs for Cache {
         target: (&Handle, Name<'_>),
     ) -> Result<(Change<Disk>, Change<Disk>)> {
         self.flush_name(cred, target);
+        // The name is a part of what the change attribute counts: after a crash, or without the
+        // delegation, unsent data would seem to be over another version.
+        self.flush_name(cred, source);
         let asked = self.attributes.ask();
         let changes = self.fs.rename(cred, source, target);
         if changes.is_err() {
@@ -181,6 +184,7 @@ impl Fs for Cache {
         dir: &Handle,
         name: Name<'_>,
     ) -> Result<Changed<Attr<Disk>, Disk>> {
+        self.flush(node)?;
         let made = self.make(cred, (dir, name), || {
             let linked = self.fs.link(cred, node, dir, name)?;
             let value = Node { handle: *node, attr: linked.value };
@@ -211,6 +215,7 @@ impl Fs for Cache {
         kind: AclKind,
         acl: Option<&Acl<Disk>>,
     ) -> Result<Change<Disk>> {
+        self.flush(node)?;
         let change = self.change(node, || self.fs.setacl(cred, node, kind, acl))?;
         self.attributes.disown(node);
         Ok(change)
@@ -228,6 +233,7 @@ impl Fs for Cache {
         value: Option<&[u8]>,
         mode: XattrMode,
     ) -> Result<Change<Disk>> {
+        self.flush(node)?;
         let change = self.change(node, || self.fs.setxattr(cred, node, name, value, mode))?;
         self.attributes.disown(node);
         Ok(change)
@@ -323,7 +329,7 @@ impl Cache {
         }
     }
 
-    /// Sends unsent data of a file whose name is about to be removed, because the file may have
+    /// Sends unsent data of a file whose name is about to be removed or changed. It may have
     /// another name.
     fn flush_name(&self, cred: &Cred<Disk>, place: (&Handle, Name<'_>)) {
         if self.dirty.bytes() == 0 {
@@ -334,7 +340,7 @@ impl Cache {
         if let Some(node) = known.or_else(found)
             && let Err(status) = self.flush(&node)
         {
-            tracing::debug!(%status, "a file is removed whose data could not be written");
+            tracing::debug!(%status, "data of a file that loses a name could not be written");
         }
     }
 

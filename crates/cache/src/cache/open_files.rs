@@ -10,6 +10,7 @@ use comity_vfs::{
 };
 
 use super::Cache;
+use super::writing::is_final;
 use crate::attribute_cache::Asked;
 use crate::listing_cache::ListingEdit;
 use crate::verdict_cache::CallerId;
@@ -26,6 +27,12 @@ impl Cache {
 
     fn node_of(&self, open: OpenId) -> Option<Handle> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(&open).copied()
+    }
+
+    /// Returns whether a write delegation keeps other clients from reading and writing a file.
+    /// Under a read delegation they may read it.
+    pub(super) fn is_unshared(&self, node: &Handle) -> bool {
+        self.delegation(node) == Some(DelegationKind::Write)
     }
 
     /// Notes the result of an open: valid attributes, and the rights that were granted.
@@ -133,11 +140,12 @@ impl OpenFiles for Cache {
     fn return_delegation(&self, node: &Handle) -> Result<()> {
         // Unsent data may wait only while the delegation is held; after its return others read the
         // file.
-        let flushed = if self.is_directory(node) {
-            Ok(())
-        } else {
-            self.flush(node).and_then(|()| self.fs.commit(node).map(|_| ()))
-        };
+        let flushed = if self.is_directory(node) { Ok(()) } else { self.flush_stable(node) };
+        if flushed.is_err()
+            && let Some(file) = self.dirty.get(node)
+        {
+            file.lock().doubtful = true;
+        }
         self.attributes.expire(node);
         let returned = self.below()?.return_delegation(node);
         flushed.and(returned)
@@ -153,16 +161,29 @@ impl OpenFiles for Cache {
     /// before, and others must see the holder's data once it unlocks.
     fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
         let files = self.below()?;
-        // A delegated file is not read or written by other clients.
-        let shared = || self.node_of(wanted.open).filter(|node| !self.is_delegated(node));
+        let node = self.node_of(wanted.open);
+        // A delegated file is not written by other clients.
+        let shared = || node.filter(|node| !self.is_delegated(node));
         let before = shared();
-        if let (RangeLock::Free, Some(node)) = (wanted.lock, before) {
-            self.commit_file(&node)?;
+        let unsent = node.filter(|node| !self.is_unshared(node));
+        if let (RangeLock::Free, Some(node)) = (wanted.lock, unsent) {
+            // Data that is lost must not keep the lock; the next commit reports the loss.
+            let sent = self.flush_stable(&node);
+            let is_sent = || self.dirty.get(&node).is_none_or(|file| file.lock().is_clean());
+            sent.or_else(|status| match status {
+                Status::Interrupted => Err(status),
+                _ if is_final(status) || is_sent() => Ok(()),
+                _ => Err(status),
+            })?;
         }
         let outcome = files.lock(wanted)?;
         // The delegation may have been returned before the lock was granted.
         if let Some(node) = before.or_else(shared) {
             self.attributes.expire(&node);
+            if wanted.lock != RangeLock::Free {
+                // A WRITE does not tell whether another client's came beside it.
+                self.store.restart_if_carried(&self.file(&node));
+            }
         }
         Ok(outcome)
     }

@@ -14,12 +14,13 @@ impl Cache {
         for left in left {
             let node = left.file.handle;
             let file = self.dirty.enter(&node, &left.cred, self.now());
+            let record = self.last_record(&left);
             {
                 let mut state = file.lock();
                 self.dirty.count(0, left.extents.bytes());
                 state.waiting = left.extents;
                 state.base = left.change;
-                state.record = u64::MAX;
+                state.record = record;
                 state.doubtful = true;
             }
             self.drop_arrived(&node);
@@ -27,6 +28,17 @@ impl Cache {
                 tracing::warn!(%status, "data of an earlier run is not written yet");
             }
         }
+    }
+
+    /// The number of the last record in the journal, which covers the data that is left and nothing
+    /// that is written later: an append of no data returns it. With 0 nothing is noted as done, and
+    /// the next start compares the data again.
+    fn last_record(&self, left: &Left) -> u64 {
+        let Some(journal) = self.journal.as_ref() else { return 0 };
+        journal.append((left.file, left.change), &left.cred, 0, &[]).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the journal cannot note that its data is written");
+            0
+        })
     }
 
     /// Drops the data of a file if the file already contains it: then the lost write has changed

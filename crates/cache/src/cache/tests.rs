@@ -1,8 +1,10 @@
 //! Tests: which calls a cache saves, and which guarantees it keeps.
 
 mod below;
+mod delegations;
 mod directories;
 mod late;
+mod losses;
 mod notices;
 mod reading;
 mod writing;
@@ -13,7 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use comity_backend::{Memory, MemoryOptions};
 use comity_vfs::layers::Verb;
 use comity_vfs::{
-    Create, Cred, Data, Disk, Fs, Gid, Handle, Mode, Name, ReadInto, Result, SetAttr, Uid,
+    Create, Cred, Data, Disk, Fs, Gid, Handle, LockOwner, LockRequest, Mode, Name, OpenAccess,
+    OpenId, OpenedFile, RangeLock, ReadInto, Result, SetAttr, Uid,
 };
 
 use self::below::Below;
@@ -59,12 +62,24 @@ impl World {
 
     /// The same after the process was killed: the contents of its memory are lost.
     pub(super) fn killed(self) -> Self {
+        self.killed_and(Below::mend)
+    }
+
+    /// The same, and the server cannot be reached at the start.
+    pub(super) fn killed_while_cut(self) -> Self {
+        let world = self.killed_and(Below::cut);
+        world.below.mend();
+        world
+    }
+
+    /// Kills the process, and does something before the next start.
+    fn killed_and(self, work: impl FnOnce(&Below)) -> Self {
         let Self { cache: old, below, medium, now, options } = self;
         // Dropping the old cache must not send unsent data.
         medium.fail_after(0);
         below.cut();
         drop(old);
-        below.mend();
+        work(&below);
         medium.mend();
         let cache = cache(&below, &medium, options, &now);
         Self { cache, below, medium, now, options }
@@ -124,6 +139,19 @@ fn cache(
     let now = Arc::clone(now);
     let clock: Clock = Arc::new(move || now.load(Ordering::SeqCst));
     Cache::new(Arc::clone(below) as Arc<dyn Fs>, Arc::clone(medium) as _, options, clock)
+}
+
+/// Opens a file, which is delegated with it.
+pub(super) fn open(world: &World, node: &Handle) -> OpenedFile {
+    world.below.delegates.store(true, Ordering::SeqCst);
+    world.cache.open_files().unwrap().open(&root(), node, None, OpenAccess::Both).unwrap()
+}
+
+/// Unlocks all bytes.
+pub(super) fn unlock(world: &World, open: OpenId) -> Result<()> {
+    let (bytes, owner) = ((0, u64::MAX), LockOwner(1));
+    let request = LockRequest { open, owner, bytes, lock: RangeLock::Free, waits: false };
+    world.cache.open_files().unwrap().lock(&request).map(drop)
 }
 
 /// Reads a whole file, in pieces of 10,000 bytes.

@@ -19,7 +19,7 @@ use crate::write_back::DirtyFile;
 
 /// Returns whether a write failed in a way that a retry cannot mend: its data is kept as a
 /// conflict.
-const fn is_final(status: Status) -> bool {
+pub(super) const fn is_final(status: Status) -> bool {
     !matches!(status, Status::Io | Status::Delay | Status::Interrupted | Status::ServerFault)
 }
 
@@ -42,19 +42,35 @@ impl Cache {
         if goes_through || !(opened || self.may_write(cred, node, &attr)?) {
             return self.write_below(cred, node, (offset, data), opened);
         }
+        if !self.make_room(node, data.len() as u64)? {
+            return self.write_below(cred, node, (offset, data), opened);
+        }
+        // To make room may have sent data of this file.
+        let attr = self.attributes.last(node).unwrap_or(attr);
         let file = self.dirty.enter(node, cred, self.now());
         let before = self.shown(node, attr);
-        if !self.promise(&file, cred, node, (&attr, offset, data)) {
+        if !self.promise(&file, cred, node, (&attr, offset, data))? {
             return self.write_below(cred, node, (offset, data), opened);
         }
         let change = Change { before: Some(before), after: Some(self.shown(node, attr)) };
-        // Make the writer wait until there is room. A failure may be one of earlier data.
-        if self.dirty.bytes() > DIRTY_BYTES_MAX
-            && let Err(status) = self.flush(node)
-        {
-            self.tell_later(node, status);
-        }
         Ok(Changed { value: data.len() as u32, change })
+    }
+
+    /// Makes the writer of a file wait until there is room for more unsent data; returns false if
+    /// other files take all of it.
+    ///
+    /// # Errors
+    /// The failure to send the data of the file, if a later attempt may succeed. After a final one
+    /// there is room, and the next commit reports the loss.
+    fn make_room(&self, node: &Handle, bytes: u64) -> Result<bool> {
+        let has_room = || self.dirty.bytes().saturating_add(bytes) <= DIRTY_BYTES_MAX;
+        if has_room() {
+            return Ok(true);
+        }
+        match self.flush(node) {
+            Err(status) if !is_final(status) => Err(status),
+            _ => Ok(has_room()),
+        }
     }
 
     fn may_write(&self, cred: &Cred<Disk>, node: &Handle, attr: &Attr<Disk>) -> Result<bool> {
@@ -63,26 +79,32 @@ impl Cache {
     }
 
     /// Stores data as safely as the options demand; returns false if that is impossible.
+    ///
+    /// # Errors
+    /// [`Status::Interrupted`].
     fn promise(
         &self,
         file: &DirtyFile,
         cred: &Cred<Disk>,
         node: &Handle,
         (attr, offset, data): (&Attr<Disk>, u64, &[u8]),
-    ) -> bool {
-        let _order = file.order();
-        let name = (self.file(node), file.lock().begin(attr.change, self.now()));
+    ) -> Result<bool> {
+        let _order = file.order()?;
+        // Data of the file may have been sent while this waited.
+        let attr = &self.attributes.last(node).unwrap_or(*attr);
+        let over = (attr.change, self.grant_of(node));
+        let name = (self.file(node), file.lock().begin(over, self.now()));
         // Append before the state is locked, so that readers of the file do not wait for the disk.
         let record = self.promises().map(|journal| journal.append(name, cred, offset, data));
         let record = match record.transpose() {
             Ok(record) => record,
             Err(error) => {
                 tracing::warn!(%error, "the journal takes no more: writing through");
-                return false;
+                return Ok(false);
             }
         };
         let mut state = file.lock();
-        state.begin(attr.change, self.now());
+        state.begin(over, self.now());
         state.record = record.unwrap_or(state.record);
         let before = state.waiting.bytes();
         state.waiting.put(offset, data);
@@ -91,7 +113,7 @@ impl Cache {
         state.written = self.time();
         self.marks.written(node, attr.change);
         self.tell_size(node, Some(attr.size.max(state.end())));
-        true
+        Ok(true)
     }
 
     /// Reports the size of a delegated file, for which the server may ask (CB_GETATTR).
@@ -115,7 +137,7 @@ impl Cache {
     ) -> Result<Written<Disk>> {
         self.flush(node)?;
         let file = self.dirty.enter(node, cred, self.now());
-        let turn = file.turn();
+        let turn = file.turn()?;
         let written = self.write_through(node, offset, data, || match opened {
             true => self.write_opened_below(cred, node, offset, data),
             false => self.fs.write(cred, node, offset, data),
@@ -136,19 +158,42 @@ impl Cache {
         Ok(Changed { value, change: Change { before: None, after } })
     }
 
-    /// Sends all unsent data of a file to the file system below.
+    /// Sends all unsent data of a file to the file system below. A loss of data is left for a
+    /// commit to report.
     ///
     /// # Errors
     /// Those of the file system below: the data is still unsent, or was kept as a conflict.
     pub(super) fn flush(&self, node: &Handle) -> Result<()> {
-        if self.promises().is_some() && self.dirty.get(node).is_some() {
+        let Some(file) = self.dirty.get(node) else { return Ok(()) };
+        if self.promises().is_some() {
             // Commit, so that the journal forgets the data: after a crash it must not be written
             // over later changes.
-            return self.commit_below(node).map(|_| ());
+            return self.flush_stable(node);
         }
-        let Some(file) = self.dirty.get(node) else { return Ok(()) };
-        let _turn = file.turn();
+        let _turn = file.turn()?;
         self.send_all(node, &file, Stability::Unstable).map(drop)
+    }
+
+    /// The same, and commits the file. The turn is kept until a failure is noted: a commit that
+    /// came in between would find nothing to report.
+    pub(super) fn flush_stable(&self, node: &Handle) -> Result<()> {
+        let known = || {
+            let attr = self.attributes.last(node)?;
+            Some(self.dirty.enter(node, &Cred::new(attr.uid, attr.gid), self.now()))
+        };
+        let Some(file) = self.dirty.get(node).or_else(known) else {
+            return self.fs.commit(node).map(drop);
+        };
+        let _turn = file.turn()?;
+        let record = file.lock().record;
+        let reached = self.send_all(node, &file, Stability::FileSync)?;
+        let made = self.make_stable(node, record, reached);
+        made.map(drop).inspect_err(|status| {
+            // The file system below tells of data that it has lost once only, by any status.
+            if !matches!(status, Status::Interrupted | Status::Delay) {
+                file.lock().losses.note(*status);
+            }
+        })
     }
 
     /// Sends the data that is unsent now; what is written meanwhile waits, or a program that
@@ -163,27 +208,33 @@ impl Cache {
         };
         let mut reached = if extents.is_one_call() { wanted } else { Stability::Unstable };
         if !extents.is_empty() {
-            let sent = self.check_base(node, file).and_then(|()| {
-                extents.iter().try_for_each(|(at, data)| {
-                    reached = self.send((&cred, node), at, data, reached)?;
-                    Ok(())
-                })
+            let sent = extents.iter().try_for_each(|(at, data)| {
+                reached = self.send((&cred, node, file), at, data, reached)?;
+                Ok(())
             });
             self.settle(node, file, sent, record)?;
         }
-        file.lock().failure.take().map_or(Ok(reached), Err)
+        Ok(reached)
     }
 
     /// Checks that the file is still the version that the data was written over, if that is in
     /// doubt. If it is not, the file is left unchanged and the data is kept as a conflict.
-    fn check_base(&self, node: &Handle, file: &DirtyFile) -> Result<()> {
-        if !file.lock().doubtful {
-            return Ok(());
+    ///
+    /// Returns whether it was found to be that version now.
+    fn check_base(&self, node: &Handle, file: &DirtyFile) -> Result<bool> {
+        let grant = self.grant_of(node);
+        if !file.lock().is_in_doubt(grant) {
+            return Ok(false);
         }
         let attr = self.fs.getattr(node)?;
         let mut state = file.lock();
-        state.doubtful = false;
-        if attr.change == state.base { Ok(()) } else { Err(Status::Stale) }
+        if attr.change != state.base {
+            return Err(Status::Stale);
+        }
+        // Without a delegation it may change before the next piece is sent.
+        state.doubtful = grant.is_none();
+        state.grant = grant.or(state.grant);
+        Ok(true)
     }
 
     /// Ends an attempt to send: the data is sent, waits again, or is kept as a conflict.
@@ -207,7 +258,10 @@ impl Cache {
                 state.since = self.now();
                 None
             }
-            Err(status) if is_final(status) => Some(sending),
+            Err(status) if is_final(status) => {
+                state.losses.note(status);
+                Some(sending)
+            }
             Err(_) => {
                 let newer = std::mem::replace(&mut state.waiting, sending);
                 state.waiting.put_all(&newer);
@@ -218,14 +272,17 @@ impl Cache {
         if state.is_clean() {
             self.tell_size(node, None);
             state.base = self.attributes.last(node).map_or(0, |attr| attr.change);
+            state.doubtful = false;
         }
         given_up
     }
 
-    /// Writes one piece in as few calls as possible; returns how stable it is.
+    /// Writes one piece in as few calls as possible; returns how stable it is. Each call asks first
+    /// whether the file is still delegated: the call before may have waited until the lease was
+    /// lost.
     fn send(
         &self,
-        (cred, node): (&Cred<Disk>, &Handle),
+        (cred, node, file): (&Cred<Disk>, &Handle, &DirtyFile),
         offset: u64,
         data: &[u8],
         mut stability: Stability,
@@ -234,6 +291,7 @@ impl Cache {
         while let Some(rest) = data.get(done..).filter(|rest| !rest.is_empty()) {
             let piece = rest.get(..TRANSFER_BYTES_MAX as usize).unwrap_or(rest);
             let at = offset + done as u64;
+            let is_checked = self.check_base(node, file)?;
             let written = self.write_through(node, at, piece, || {
                 let written = if stability == Stability::FileSync {
                     self.fs.write_stable(cred, node, at, piece)
@@ -253,6 +311,10 @@ impl Cache {
                     written => written.map(|(written, _)| written),
                 }
             })?;
+            let [before, after] =
+                [written.change.before, written.change.after].map(|it| it.map(|attr| attr.change));
+            let before = before.or_else(|| is_checked.then(|| file.lock().base));
+            file.lock().note_sent((before, after), self.grant_of(node));
             match written.value {
                 0 => return Err(Status::Io),
                 count => done += count as usize,
@@ -261,25 +323,59 @@ impl Cache {
         Ok(stability)
     }
 
-    /// Commits all data of a file. With a journal and a delegation the journal is enough: no other
-    /// client reads the file, so only a crash of this machine matters.
+    /// Commits all data of a file, for a program. With a journal and a write delegation the journal
+    /// is enough: no other client reads the file, so only a crash of this machine matters.
+    ///
+    /// # Errors
+    /// Those of [`Cache::commit_below`].
     pub(super) fn commit_file(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        let is_promised = self.promises().is_some() && self.dirty.get(node).is_some();
-        if is_promised && self.is_delegated(node) {
+        if let (Some(file), Some(_)) = (self.dirty.get(node), self.promises())
+            && self.is_unshared(node)
+        {
+            let mut state = file.lock();
+            let begun = state.losses.count();
+            state.losses.report(begun)?;
+            drop(state);
             return self.attr(node).map(|attr| Some(self.shown(node, attr)));
         }
         self.commit_below(node)
     }
 
     /// Commits data at the file system below, even if the journal has it.
+    ///
+    /// # Errors
+    /// Those of the file system below; a loss of data that came after the beginning, or that no
+    /// commit has reported.
     pub(super) fn commit_below(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        let file = self.dirty.get(node);
-        let record = file.as_ref().map_or(0, |file| file.lock().record);
-        let mut reached = Stability::Unstable;
-        if let Some(file) = file {
-            let _turn = file.turn();
-            reached = self.send_all(node, &file, Stability::FileSync)?;
+        let Some(file) = self.dirty.get(node) else {
+            return self.make_stable(node, 0, Stability::Unstable);
+        };
+        let begun = file.lock().losses.count();
+        let made = self.send_and_commit(node, &file);
+        if made == Err(Status::Interrupted) {
+            // Nobody may hear of the answer.
+            return made;
         }
+        file.lock().losses.report(begun)?;
+        made
+    }
+
+    fn send_and_commit(&self, node: &Handle, file: &DirtyFile) -> Result<Option<Attr<Disk>>> {
+        let record = file.lock().record;
+        let turn = file.turn()?;
+        let reached = self.send_all(node, file, Stability::FileSync)?;
+        drop(turn);
+        self.make_stable(node, record, reached)
+    }
+
+    /// Commits the data that was sent, unless it is on stable storage already, and notes in the
+    /// journal that it is.
+    fn make_stable(
+        &self,
+        node: &Handle,
+        record: u64,
+        reached: Stability,
+    ) -> Result<Option<Attr<Disk>>> {
         if let (Stability::FileSync, Some(attr)) = (reached, self.true_attr(node)) {
             self.note_done(node, record, attr.change);
             return Ok(Some(self.shown(node, attr)));
@@ -311,19 +407,7 @@ impl Cache {
             };
             if is_old && let Err(status) = self.flush(&node) {
                 tracing::debug!(%status, "data could not be sent yet");
-                self.tell_later(&node, status);
             }
-        }
-    }
-
-    /// Stores a failure for the next fsync(2) or close(2) of a program, if it was not reported to
-    /// any caller.
-    fn tell_later(&self, node: &Handle, status: Status) {
-        if is_final(status)
-            && let Some(attr) = self.attributes.last(node)
-        {
-            let cred = Cred::new(attr.uid, attr.gid);
-            self.dirty.enter(node, &cred, self.now()).lock().failure = Some(status);
         }
     }
 

@@ -20,26 +20,30 @@ impl PageStore {
         sums
     }
 
-    /// Sets the checksums of pages from `first` on.
-    pub(super) fn set_checksums(&self, paths: &Paths, first: u64, sums: &[u64]) {
+    /// Sets the checksums of pages from `first` on; returns whether they are set.
+    pub(super) fn set_checksums(&self, paths: &Paths, first: u64, sums: &[u64]) -> bool {
         let bytes: Vec<u8> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
         let at = TABLE_OFFSET + first * ENTRY_BYTES;
-        self.health.note(self.medium.write(&paths.map, at, &bytes));
+        self.health.note(self.medium.write(&paths.map, at, &bytes)).is_some()
     }
 
-    /// Clears the checksums of pages, some at a time.
-    pub(super) fn clear_checksums(&self, paths: &Paths, pages: Range<u64>) {
+    /// Clears the checksums of pages, some at a time; returns whether all are cleared.
+    #[must_use]
+    pub(super) fn clear_checksums(&self, paths: &Paths, pages: Range<u64>) -> bool {
         let steps = (pages.end - pages.start).div_ceil(TABLE_STEP);
-        for first in (0..steps).map(|step| pages.start + step * TABLE_STEP) {
+        let mut firsts = (0..steps).map(|step| pages.start + step * TABLE_STEP);
+        firsts.all(|first| {
             let count = pages.end.min(first + TABLE_STEP) - first;
-            self.set_checksums(paths, first, &vec![0; count as usize]);
-        }
+            self.set_checksums(paths, first, &vec![0; count as usize])
+        })
     }
 
-    /// Clears the checksums of all pages from `first` on, regardless of the file's length.
-    pub(super) fn cut_checksums(&self, paths: &Paths, first: u64) {
+    /// Clears the checksums of all pages from `first` on, regardless of the file's length; returns
+    /// whether they are cleared.
+    #[must_use]
+    pub(super) fn cut_checksums(&self, paths: &Paths, first: u64) -> bool {
         let end = TABLE_OFFSET + first * ENTRY_BYTES;
-        self.health.note(self.medium.truncate(&paths.map, end));
+        self.health.note(self.medium.truncate(&paths.map, end)).is_some()
     }
 
     /// Number of pages that the table has entries for.

@@ -278,3 +278,81 @@ fn damaged_pages_are_found_in_steps_and_dropped() {
     store.verify(&VerifyPlace::default(), &mut again);
     assert_eq!(again.damaged, 0);
 }
+
+/// A disk may take no more writes, but still be read: it was mounted read-only after an error, or
+/// is full and copies what it overwrites.
+#[test]
+fn a_page_that_could_not_be_overwritten_is_not_read_again() {
+    for part in [PAGE, 100] {
+        let medium = Arc::new(MemoryMedium::default());
+        let store = store(&medium);
+        let epoch = store.enter(&file(b"a"), version(1, 2 * PAGE));
+        store.fill(&file(b"a"), epoch, 0, &[1; 2 * PAGE]);
+        medium.set_read_only(true);
+        let epoch = store.carry(&file(b"a"), 1, version(2, 2 * PAGE)).unwrap();
+        store.overwrite(&file(b"a"), epoch, 0, &vec![2; part]);
+        let epoch = store.enter(&file(b"a"), version(2, 2 * PAGE));
+        assert!(read(&store, epoch, 0..PAGE).is_err(), "{part} bytes");
+    }
+}
+
+#[test]
+fn pages_that_could_not_be_dropped_or_cut_are_not_read_again() {
+    let medium = Arc::new(MemoryMedium::default());
+    let store = store(&medium);
+    let epoch = store.enter(&file(b"a"), version(1, 3 * PAGE));
+    store.fill(&file(b"a"), epoch, 0, &[1; 3 * PAGE]);
+    medium.set_read_only(true);
+    store.drop_pages(&file(b"a"), &(0..PAGE as u64));
+    let epoch = store.enter(&file(b"a"), version(1, 3 * PAGE));
+    assert!(read(&store, epoch, 0..PAGE).is_err(), "it was dropped");
+    medium.set_read_only(false);
+    store.fill(&file(b"a"), epoch, 0, &[1; 3 * PAGE]);
+    medium.set_read_only(true);
+    store.carry(&file(b"a"), 1, version(2, PAGE)).unwrap();
+    store.carry(&file(b"a"), 2, version(3, 3 * PAGE)).unwrap();
+    let epoch = store.enter(&file(b"a"), version(3, 3 * PAGE));
+    assert!(read(&store, epoch, PAGE..2 * PAGE).is_err(), "it was cut, and has zeros now");
+}
+
+#[test]
+fn no_read_of_a_file_that_was_cut_finds_nothing_missing() {
+    let store = store(&Arc::new(MemoryMedium::default()));
+    let epoch = store.enter(&file(b"a"), version(1, 3 * PAGE));
+    store.carry(&file(b"a"), 1, version(2, 0)).unwrap();
+    assert_eq!(read(&store, epoch, PAGE..2 * PAGE), Err(PAGE as u64));
+}
+
+/// A write of many pages changes them one by one.
+#[test]
+fn no_header_is_written_in_the_middle_of_an_own_change() {
+    let medium = Arc::new(MemoryMedium::default());
+    let first = store(&medium);
+    let epoch = first.enter(&file(b"a"), version(1, 2 * PAGE));
+    first.fill(&file(b"a"), epoch, 0, &[1; 2 * PAGE]);
+    let change = first.begin_change(&file(b"a"));
+    let epoch = first.carry(&file(b"a"), 1, version(2, 2 * PAGE)).unwrap();
+    first.overwrite(&file(b"a"), epoch, 0, &[2; PAGE]);
+    first.save();
+    assert_eq!(store(&medium).version(&file(b"a")), Some(version(1, 2 * PAGE)));
+    first.overwrite(&file(b"a"), epoch, PAGE as u64, &[2; PAGE]);
+    drop(change);
+    first.save();
+    let after = store(&medium);
+    let epoch = after.enter(&file(b"a"), version(2, 2 * PAGE));
+    assert_eq!(read(&after, epoch, 0..2 * PAGE), Ok(vec![2; 2 * PAGE]));
+}
+
+#[test]
+fn pages_of_a_file_without_own_changes_outlive_a_lock() {
+    let store = store(&Arc::new(MemoryMedium::default()));
+    let epoch = store.enter(&file(b"a"), version(1, 2 * PAGE));
+    store.fill(&file(b"a"), epoch, 0, &[1; 2 * PAGE]);
+    store.restart_if_carried(&file(b"a"));
+    assert_eq!(read(&store, epoch, 0..PAGE), Ok(vec![1; PAGE]));
+    let epoch = store.carry(&file(b"a"), 1, version(2, 2 * PAGE)).unwrap();
+    store.restart_if_carried(&file(b"a"));
+    assert_eq!(read(&store, epoch, 0..PAGE), Err(PAGE as u64));
+    let epoch = store.enter(&file(b"a"), version(2, 2 * PAGE));
+    assert_eq!(read(&store, epoch, 0..PAGE), Err(PAGE as u64));
+}

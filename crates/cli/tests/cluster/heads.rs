@@ -10,13 +10,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::four::Four;
-use crate::common::{Place, Running, Said, comity, run, wait_until};
+use crate::common::{Place, Running, Said, comity, metrics, run, wait_until};
 use crate::etcd::EtcdServer;
 
 /// Seconds after which a silent head is followed by another.
 pub(crate) const LEASE_SECONDS: u64 = 6;
 
-const NAMES: [&str; 2] = ["a", "b"];
+pub(crate) const NAMES: [&str; 2] = ["a", "b"];
 
 pub(crate) struct Heads {
     pub(crate) etcd: EtcdServer,
@@ -25,12 +25,32 @@ pub(crate) struct Heads {
     ports: [u16; 2],
     /// The lease of clients.
     lease: Duration,
+    /// More arguments of all heads.
+    arguments: Vec<String>,
 }
 
 impl Heads {
     /// Starts etcd and both heads; `None` if there is no etcd.
     pub(crate) fn new(lease: Duration) -> Option<Self> {
-        let etcd = EtcdServer::start()?;
+        let heads = Self::with_options(lease, "")?;
+        wait_until("each head serves its export", || {
+            let exports = heads.status(0)["exports"].clone();
+            exports[0]["head"] == "a" && exports[1]["head"] == "b"
+        });
+        Some(heads)
+    }
+
+    /// The same, with more options of both exports, and without a wait for their heads.
+    pub(crate) fn with_options(lease: Duration, more: &str) -> Option<Self> {
+        Some(Self::over(EtcdServer::start()?, (lease, more), Vec::new()))
+    }
+
+    /// Starts both heads with this etcd and more arguments.
+    pub(crate) fn over(
+        etcd: EtcdServer,
+        (lease, more): (Duration, &str),
+        arguments: Vec<String>,
+    ) -> Self {
         let place = Place::new();
         let mut text = String::new();
         for (folder, home) in [("one", "a"), ("two", "b")] {
@@ -38,21 +58,18 @@ impl Heads {
             fs::create_dir(&path).unwrap();
             text += &format!(
                 "[[export]]\npath = {path:?}\n\
-                 options = [\"rw\", \"insecure\", \"no_root_squash\", \"home={home}\"]\n\
+                 options = [\"rw\", \"insecure\", \"no_root_squash\", \"home={home}\"{more}]\n\
                  clients = [{{ client = \"127.0.0.1\" }}]\n"
             );
         }
         place.write("heads.toml", &text);
-        let mut heads = Self { etcd, place, servers: [None, None], ports: [0; 2], lease };
+        let (servers, ports) = ([None, None], [0; 2]);
+        let mut heads = Self { etcd, place, servers, ports, lease, arguments };
         heads.start(0);
         fs::create_dir(heads.state(1)).unwrap();
         fs::copy(heads.state(0).join("handle.key"), heads.state(1).join("handle.key")).unwrap();
         heads.start(1);
-        wait_until("each head serves its export", || {
-            let exports = heads.status(0)["exports"].clone();
-            exports[0]["head"] == "a" && exports[1]["head"] == "b"
-        });
-        Some(heads)
+        heads
     }
 
     /// The command that starts a head.
@@ -80,7 +97,7 @@ impl Heads {
         command.args(["--lease-seconds", &self.lease.as_secs().to_string()]);
         command.args(["--cluster", &self.etcd.address(), "--head", name]);
         command.args(["--head-lease-seconds", &LEASE_SECONDS.to_string()]);
-        command.arg("--config").arg(self.place.path("heads.toml"));
+        command.args(&self.arguments).arg("--config").arg(self.place.path("heads.toml"));
         command
     }
 
@@ -134,6 +151,18 @@ impl Heads {
     /// Asks a head.
     pub(crate) fn ask(&self, head: usize, arguments: &[&str]) -> Said {
         run(comity().args(arguments).arg("--state-dir").arg(self.state(head)))
+    }
+
+    /// Moves an export from a head to another one, which it names.
+    pub(crate) fn move_export(&self, (from, to): (usize, usize), more: &[&str]) -> Said {
+        let export = self.place.data().join("one");
+        let arguments = ["cluster", "move", export.to_str().unwrap(), "--to", NAMES[to]];
+        self.ask(from, &[&arguments, more].concat())
+    }
+
+    /// The metrics page of a head that was started with one.
+    pub(crate) fn metrics(&self, head: usize) -> String {
+        metrics(self.servers[head].as_ref().unwrap())
     }
 
     pub(crate) fn status(&self, head: usize) -> Value {

@@ -9,11 +9,17 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod crashes;
+mod drain;
 #[path = "../../../store/tests/common/etcd.rs"]
 mod etcd;
 mod heads;
+#[path = "../migrate/holder.rs"]
+mod holder;
 mod lease;
+mod moves;
 mod refusals;
+mod tls;
 
 use std::time::{Duration, Instant};
 
@@ -150,4 +156,29 @@ fn a_stopped_head_is_followed_at_once() {
     wait_until("another head serves the export", || fileid(&mut client, &file.handle).is_ok());
     assert!(stopped.elapsed() < Duration::from_secs(LEASE_SECONDS));
     reclaim(&mut client, &file).unwrap();
+}
+
+/// All exports with one address are where the address is, and clients are referred to it.
+#[test]
+fn an_address_and_its_exports_go_together_to_the_next_head() {
+    let lease = Duration::from_secs(90);
+    let Some(mut heads) = Heads::with_options(lease, ", \"address=192.0.2.7\"") else { return };
+    let are_at = |heads: &Heads, asked: usize, head: &str| {
+        let status = heads.status(asked);
+        let exports = status["exports"].as_array().unwrap();
+        exports.iter().all(|export| export["head"] == head)
+            && status["addresses"][0]["address"] == "192.0.2.7"
+            && status["addresses"][0]["head"] == head
+            && status["addresses"][0]["is_here"] == (asked == usize::from(head == "b"))
+    };
+    wait_until("the first head has the address and both exports", || {
+        are_at(&heads, 0, "a") && are_at(&heads, 1, "a")
+    });
+    let mut at_a = heads.client(0, "client");
+    let file = hold(&mut at_a, &heads.file("two", "f"));
+    let mut at_b = heads.client(1, "other");
+    assert_eq!(location(&mut at_b, &file.handle).as_deref(), Some("192.0.2.7"));
+    heads.kill(0);
+    wait_until("the other head has the address and both exports", || are_at(&heads, 1, "b"));
+    wait_until("the other head serves the export", || fileid(&mut at_b, &file.handle).is_ok());
 }

@@ -19,13 +19,13 @@ use super::raw::{NFS, Raw, number, opaque};
 use super::{Place, Running, comity};
 
 /// The names of the plain servers.
-const NAMES: [&str; 2] = ["a", "b"];
+const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A metadata server and two plain servers.
+/// A metadata server and plain servers.
 pub struct Mirrored {
     pub place: Place,
-    pub plain: [Option<Running>; 2],
-    pub ports: [u16; 2],
+    pub plain: Vec<Option<Running>>,
+    pub ports: Vec<u16>,
     pub mds: Running,
 }
 
@@ -48,17 +48,29 @@ pub struct FlexLayout {
 
 impl Mirrored {
     pub fn new() -> Self {
+        Self::with(2)
+    }
+
+    /// The same with this number of plain servers, of which each file is on two.
+    pub fn with(servers: usize) -> Self {
         let place = Place::new();
         let key = place.write("key", "000102030405060708090a0b0c0d0e0f\n");
         fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
-        let plain = NAMES.map(|name| {
+        let start = |name: &&str| {
             fs::create_dir(place.path(name)).unwrap();
             plain(&place, name, 0)
-        });
-        let ports = plain.each_ref().map(|it| it.port);
-        let config = place.write("config.toml", &config(&place, ports));
+        };
+        let plain: Vec<Running> = NAMES[..servers].iter().map(start).collect();
+        let ports: Vec<u16> = plain.iter().map(|it| it.port).collect();
+        let config = place.write("config.toml", &config(&place, &ports));
         let mds = Running::start(place.serve(&["--config"]).arg(config));
-        Self { place, plain: plain.map(Some), ports, mds }
+        Self { place, plain: plain.into_iter().map(Some).collect(), ports, mds }
+    }
+
+    /// Starts a third plain server, which the configuration does not name.
+    pub fn spare(place: &Place) -> Running {
+        fs::create_dir(place.path(NAMES[2])).unwrap();
+        plain(place, NAMES[2], 0)
     }
 
     /// Kills a plain server.
@@ -110,8 +122,8 @@ fn plain(place: &Place, name: &str, port: u16) -> Running {
 }
 
 /// The configuration of the metadata server.
-fn config(place: &Place, ports: [u16; 2]) -> String {
-    let server = |(name, port)| {
+fn config(place: &Place, ports: &[u16]) -> String {
+    let server = |(name, port): (&str, &u16)| {
         let path = place.path(name);
         format!("  {{ name = \"{name}\", address = \"127.0.0.1:{port}\", path = {path:?} }},\n")
     };

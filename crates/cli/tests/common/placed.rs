@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use comity_proto::nfs4::files_layout::{FileLayout4, FileLayoutDsAddr4, MultipathList4};
 use comity_proto::nfs4::{
@@ -75,10 +75,15 @@ pub fn store_of(place: &Place, name: &str, port: u16) -> Running {
 
 /// Starts the data server of a folder of this name, for a metadata server at an address.
 pub fn store_for(address: &str, place: &Place, name: &str, port: u16) -> Running {
+    store_with((address, &place.path("key")), place, name, port)
+}
+
+/// The same with another key.
+pub fn store_with((address, key): (&str, &Path), place: &Place, name: &str, port: u16) -> Running {
     let mut command = comity();
     command.args(["serve", "--json", "--listen", "127.0.0.1", "--no-register"]);
     command.args(["--port", &port.to_string(), "--for", address]);
-    command.arg("--placement-key").arg(place.path("key"));
+    command.arg("--placement-key").arg(key);
     command.arg("--state-dir").arg(place.path(&format!("state-{name}")));
     Running::start(command.arg("--data-server").arg(place.path(name)))
 }

@@ -63,7 +63,7 @@ impl World {
     fn new() -> Self {
         let mut pair = Pair::new();
         let proxy = pair.put_proxy_between();
-        let holder = Holder::new(pair.servers[0].port, &pair.file("f"));
+        let holder = Holder::new(pair.servers[0].port, &pair.file("f"), "holder");
         Self { pair, proxy, holder }
     }
 

@@ -26,7 +26,7 @@ fn lose_the_answer(pair: &Pair, proxy: &Proxy) {
 fn the_time_to_reclaim_begins_when_the_source_knows_that_it_serves() {
     let mut pair = Pair::with_lease(LEASE);
     let proxy = pair.put_proxy_between();
-    let mut holder = Holder::new(pair.servers[0].port, &pair.file("f"));
+    let mut holder = Holder::new(pair.servers[0].port, &pair.file("f"), "holder");
     lose_the_answer(&pair, &proxy);
     pair.restart(0);
     thread::sleep(LEASE * 3);

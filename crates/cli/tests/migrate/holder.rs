@@ -9,14 +9,16 @@ use comity_proto::nfs4::{
 };
 
 use crate::common::four::{Four, Opened, operation};
+use crate::common::placed::on;
+use crate::common::wait_until;
 
-const NAME: &str = "holder";
 const ACCESS: u32 = share::READ | share::WRITE | share::WANT_NO_DELEG;
 
 /// A client with an open and two locks: one of the range 0, and one of a range that it changes.
 pub(crate) struct Holder {
     /// None if the server to which the client was connected has been killed.
     client: Option<Four>,
+    name: String,
     pub(crate) file: Opened,
     lock: Stateid4,
     /// The number of the second range.
@@ -29,11 +31,13 @@ const fn bytes(range: u64) -> (u64, u64) {
 }
 
 impl Holder {
-    pub(crate) fn new(port: u16, path: &Path) -> Self {
-        let mut client = Four::connect(port, 0, NAME);
+    /// A new client of the server at this port, under this name.
+    pub(crate) fn new(port: u16, path: &Path, name: &str) -> Self {
+        let mut client = Four::connect(port, 0, name);
         let file = client.open(path, ACCESS).unwrap();
         let lock = client.lock(&file, NfsLockType4::Write, bytes(0)).unwrap();
-        let mut holder = Self { client: Some(client), file, lock, range: 0 };
+        let name = name.to_owned();
+        let mut holder = Self { client: Some(client), name, file, lock, range: 0 };
         holder.step().unwrap();
         holder
     }
@@ -62,7 +66,7 @@ impl Holder {
     /// client reclaims it.
     pub(crate) fn arrive(&mut self, port: u16, (is_elsewhere, was_killed): (bool, bool)) {
         if is_elsewhere || was_killed {
-            self.client = Some(Four::follow(port, 0, NAME));
+            self.client = Some(Four::follow(port, 0, &self.name));
         }
         if was_killed {
             self.reclaim();
@@ -71,7 +75,10 @@ impl Holder {
         self.lock.seqid = 0;
         let client = self.client.as_mut().unwrap();
         client.change(&self.file, self.file.stateid).unwrap();
-        self.step().unwrap();
+        wait_until("the grace period is over", || match self.step() {
+            Err(Nfsstat4::Grace) => false,
+            done => done.is_ok() || panic!("{done:?}"),
+        });
     }
 
     fn reclaim(&mut self) {
@@ -80,7 +87,14 @@ impl Holder {
         let first = (client.locker(&self.file), true);
         self.lock = client.lock_as(&self.file, first, NfsLockType4::Write, bytes(0)).unwrap();
         self.lock = locked(client, &self.file, (self.lock, true), self.range).unwrap();
-        client.perform(vec![operation(op::RECLAIM_COMPLETE, &false)]).unwrap();
+        match client.perform(vec![operation(op::RECLAIM_COMPLETE, &false)]) {
+            // The server knows the client, as it serves another export to it.
+            Err(Nfsstat4::CompleteAlready) => {
+                let one_fs = operation(op::RECLAIM_COMPLETE, &true);
+                client.perform(on(&self.file.handle, one_fs)).unwrap();
+            }
+            completed => drop(completed.unwrap()),
+        }
     }
 
     /// Unlocks both ranges.

@@ -17,10 +17,17 @@ impl ExportTable {
         Arc::new(move |path| Some(table.find(path)))
     }
 
-    /// Returns the same function, except that this export is at `place`.
-    pub(super) fn finder_with(self: &Arc<Self>, at: &Path, place: Whereabouts) -> Arc<FindMoved> {
-        let (table, at) = (Arc::clone(self), at.to_owned());
-        Arc::new(move |path| Some(if path == at { place.clone() } else { table.find(path) }))
+    /// Returns the same function, except that these exports are at `place`.
+    pub(super) fn finder_with(
+        self: &Arc<Self>,
+        meant: &[PathBuf],
+        place: Whereabouts,
+    ) -> Arc<FindMoved> {
+        let (table, meant) = (Arc::clone(self), meant.to_vec());
+        Arc::new(move |path| {
+            let is_meant = meant.iter().any(|it| it == path);
+            Some(if is_meant { place.clone() } else { table.find(path) })
+        })
     }
 
     /// Returns where an export is.

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use comity_export::derived_key;
-use comity_store::etcd::{Compare, Etcd, KeyValue, Op};
+use comity_store::etcd::{Compare, Etcd, KeyValue, Op, TlsSettings};
 use comity_store::{EtcdRecords, Fence, OpenMedium};
+use comity_tls::client::{ServiceFiles, ServiceTls};
 
-use super::head_lease::HeadLease;
 use super::keys::{self, HeadRun};
+use crate::head_lease::HeadLease;
 use crate::options::ClusterOptions;
 
 /// Time between two attempts to join under a name that another run still has.
@@ -34,9 +35,10 @@ impl Head {
     /// # Errors
     /// etcd cannot be reached, another head has the name, or the heads have other keys.
     pub(crate) fn join(options: &ClusterOptions, key: &[u8; 16]) -> Result<Arc<Self>> {
-        let ClusterOptions { etcd: addresses, head: name, lease_seconds } = options;
+        let ClusterOptions { etcd: addresses, etcd_tls, head: name, lease_seconds } = options;
         let patience = Duration::from_secs((*lease_seconds).into()) / 10;
-        let etcd = Arc::new(Etcd::new(addresses, patience)?);
+        let tls = etcd_tls.clone().map(tls_settings).transpose()?;
+        let etcd = Arc::new(Etcd::new(addresses, tls, patience)?);
         let reached = || format!("the cluster of {} cannot be joined", etcd.name());
         check_agreement(&etcd, key).with_context(reached)?;
         let lease = Arc::new(HeadLease::ask(&etcd, *lease_seconds).with_context(reached)?);
@@ -75,6 +77,12 @@ impl Head {
             tracing::warn!("other heads wait until the lease of this one is over: {error}");
         }
     }
+}
+
+/// Reads the files for TLS with etcd; they are read again when they have changed.
+fn tls_settings(files: ServiceFiles) -> Result<TlsSettings> {
+    let tls = ServiceTls::read(files).context("TLS with etcd")?;
+    Ok(Box::new(move || tls.config()))
 }
 
 /// Checks that all heads have the same format of the keys in etcd, and the same key of handles.

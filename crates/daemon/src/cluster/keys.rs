@@ -1,5 +1,8 @@
 //! The keys of the cluster in etcd, and their values. docs/formats.md describes them.
 
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
@@ -20,14 +23,24 @@ pub(super) const STARTS: &[u8] = b"/comity/starts";
 /// The heads that have a lease; a name follows.
 pub(super) const HEADS: &[u8] = b"/comity/heads/";
 
+/// The places and keys of the heads that have a lease; a name follows.
+pub(super) const ENDPOINTS: &[u8] = b"/comity/endpoints/";
+
 /// The exports that have a head; an absolute path follows.
 pub(super) const SERVED: &[u8] = b"/comity/served";
 
 /// The runs of heads whose clients may have state of an export; an absolute path follows.
 const RUNS: &[u8] = b"/comity/runs";
 
+/// The addresses that go with exports and have a head; the address follows.
+pub(super) const ADDRESSES: &[u8] = b"/comity/addresses/";
+
 /// The properties that tell the files of an export from others; an absolute path follows.
 const MARK: &[u8] = b"/comity/mark";
+
+/// The heads that are drained; a name follows. The reasons why exports of such a head have not
+/// moved yet have the path of the export after the name.
+pub(super) const DRAINED: &[u8] = b"/comity/drained/";
 
 /// The path after the prefix begins with this.
 pub(super) const ROOT: &[u8] = b"/";
@@ -36,8 +49,16 @@ pub(super) fn head(name: &str) -> Vec<u8> {
     [HEADS, name.as_bytes()].concat()
 }
 
+pub(super) fn endpoint(name: &str) -> Vec<u8> {
+    [ENDPOINTS, name.as_bytes()].concat()
+}
+
 pub(super) fn served(export: &Path) -> Vec<u8> {
     [SERVED, export.as_os_str().as_encoded_bytes()].concat()
+}
+
+pub(super) fn address(address: IpAddr) -> Vec<u8> {
+    [ADDRESSES, address.to_string().as_bytes()].concat()
 }
 
 pub(super) fn runs(export: &Path) -> Vec<u8> {
@@ -46,6 +67,15 @@ pub(super) fn runs(export: &Path) -> Vec<u8> {
 
 pub(super) fn mark(export: &Path) -> Vec<u8> {
     [MARK, export.as_os_str().as_encoded_bytes()].concat()
+}
+
+pub(super) fn drained(head: &str) -> Vec<u8> {
+    [DRAINED, head.as_bytes()].concat()
+}
+
+/// The reason why an export of a drained head has not moved yet.
+pub(super) fn staying(head: &str, export: &Path) -> Vec<u8> {
+    [DRAINED, head.as_bytes(), export.as_os_str().as_encoded_bytes()].concat()
 }
 
 /// The prefix of [`runs`] of all exports.
@@ -75,9 +105,24 @@ impl HeadRun {
 
 /// Reads a key under [`SERVED`] and its value.
 pub(super) fn read_served(entry: &KeyValue) -> Option<(PathBuf, HeadRun)> {
-    use std::os::unix::ffi::OsStrExt;
     let path = entry.key.strip_prefix(SERVED)?;
-    Some((std::ffi::OsStr::from_bytes(path).into(), HeadRun::read(&entry.value)?))
+    Some((OsStr::from_bytes(path).into(), HeadRun::read(&entry.value)?))
+}
+
+/// Reads a key under [`DRAINED`]: the name of the head, and the path of an export that stays there,
+/// if the key is about one. No name of a head has a slash.
+pub(super) fn read_drained(entry: &KeyValue) -> Option<(String, Option<PathBuf>)> {
+    let rest = entry.key.strip_prefix(DRAINED)?;
+    let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+    let (name, path) = rest.split_at(end);
+    let path = (!path.is_empty()).then(|| OsStr::from_bytes(path).into());
+    Some((std::str::from_utf8(name).ok()?.to_owned(), path))
+}
+
+/// Reads a key under [`ADDRESSES`] and its value.
+pub(super) fn read_address(entry: &KeyValue) -> Option<(IpAddr, HeadRun)> {
+    let address = std::str::from_utf8(entry.key.strip_prefix(ADDRESSES)?).ok()?;
+    Some((address.parse().ok()?, HeadRun::read(&entry.value)?))
 }
 
 /// Writes the runs of an export: one a line, the newest last.
@@ -116,6 +161,11 @@ mod tests {
         let (key, value) = (served(Path::new("/srv/a b")), run.value());
         let entry = KeyValue { key, value, created: 1, changed: 1 };
         assert_eq!(read_served(&entry), Some(("/srv/a b".into(), run)));
+        let entry = |key| KeyValue { key, value: Vec::new(), created: 1, changed: 1 };
+        let (head, path) = ("2001:db8::1".to_owned(), Path::new("/srv/a b"));
+        assert_eq!(read_drained(&entry(drained(&head))), Some((head.clone(), None)));
+        let read = read_drained(&entry(staying(&head, path)));
+        assert_eq!(read, Some((head, Some(path.to_owned()))));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use comity_server::metrics::{append_numbers, append_ratios};
 use serde_json::{Value, json};
 
 use super::export_watch::{ClusterParts, ClusterView};
+use super::keys::HeadRun;
 
 /// The state of the cluster when it was last read.
 #[derive(Debug, Default)]
@@ -18,12 +19,23 @@ pub(crate) struct ClusterStatus {
 }
 
 impl ClusterStatus {
-    pub(super) fn note(&self, view: ClusterView) {
-        *self.view.lock().unwrap_or_else(PoisonError::into_inner) = Some((view, Instant::now()));
+    /// Notes a view whose reading began at that time, unless a later one is known.
+    pub(super) fn note(&self, view: ClusterView, begun: Instant) {
+        let mut known = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|(_, earlier)| *earlier <= begun) {
+            *known = Some((view, begun));
+        }
     }
 
-    pub(super) fn count_takeover(&self) {
-        self.takeovers.fetch_add(1, Ordering::Relaxed);
+    /// Counts a takeover; returns how many there were before.
+    pub(super) fn count_takeover(&self) -> u64 {
+        self.takeovers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns whether a head was drained when etcd was last read.
+    pub(super) fn is_drained(&self, head: &str) -> bool {
+        let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        view.as_ref().is_some_and(|(view, _)| view.drained.contains(head))
     }
 
     fn view(&self) -> (ClusterView, Option<u64>) {
@@ -42,7 +54,7 @@ impl ClusterParts {
         let plan = self.exports.current();
         let exports: Vec<Value> =
             plan.exports().iter().map(|export| self.export_json(&view, export)).collect();
-        let heads = view.heads.iter().map(|it| json!({ "head": it.name, "run": it.run }));
+        let heads = view.heads.iter().map(|head| head_json(&view, head));
         json!({
             "head": self.head.run.name,
             "run": self.head.run.run,
@@ -50,7 +62,9 @@ impl ClusterParts {
             "lease_left_seconds": self.head.lease.left().as_secs(),
             "seen_seconds_ago": age,
             "heads": heads.collect::<Vec<_>>(),
+            "drained": view.drained.heads,
             "exports": exports,
+            "addresses": view.addresses_json((&plan, &self.head.run)),
         })
     }
 
@@ -60,7 +74,9 @@ impl ClusterParts {
             "export": path.display().to_string(),
             "head": view.served.get(path).map(|at| &at.name),
             "home": export.settings().home,
+            "address": export.settings().address,
             "is_served_here": self.table.find(path) == Whereabouts::Here,
+            "stays_because": view.served.get(path).and_then(|at| view.drained.reason(at, path)),
             "grace_left_seconds": self.grace_left_seconds(export),
         })
     }
@@ -70,6 +86,15 @@ impl ClusterParts {
         let (_, left) = graces.into_iter().find(|(id, _)| *id == export.id().0)?;
         Some(left.as_secs())
     }
+}
+
+fn head_json(view: &ClusterView, head: &HeadRun) -> Value {
+    json!({
+        "head": head.name,
+        "run": head.run,
+        "is_drained": view.drained.contains(&head.name),
+        "exports": view.exports_of(head),
+    })
 }
 
 /// Appends the numbers of the cluster.
@@ -95,4 +120,31 @@ pub(crate) fn append_cluster(text: &mut String, parts: &ClusterParts) {
     let help = "1 if this head serves the export.";
     let name = "comity_cluster_is_served_here";
     append_ratios(text, name, help, rows.iter().map(|(labels, is)| (&labels[..], *is)));
+    append_drained(text, &view);
+}
+
+fn append_drained(text: &mut String, view: &ClusterView) {
+    let is_drained = |head: &HeadRun| f64::from(view.drained.contains(&head.name));
+    let row = |head: &HeadRun| ([("head", head.name.clone())], is_drained(head));
+    let rows: Vec<_> = view.heads.iter().map(row).collect();
+    let (name, help) = ("comity_cluster_is_drained", "1 if the head is drained.");
+    append_ratios(text, name, help, rows.iter().map(|(labels, is)| (&labels[..], *is)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A look at all exports may take long, and a command may have read etcd meanwhile.
+    #[test]
+    fn an_earlier_view_does_not_replace_a_later_one() {
+        let (status, earlier, later) = (ClusterStatus::default(), Instant::now(), Instant::now());
+        let head = HeadRun { name: "a".to_owned(), run: "1".to_owned() };
+        let view = ClusterView { heads: vec![head.clone()], ..ClusterView::default() };
+        status.note(view, later);
+        status.note(ClusterView::default(), earlier);
+        assert_eq!(status.view().0.heads, [head]);
+        status.note(ClusterView::default(), Instant::now());
+        assert!(status.view().0.heads.is_empty());
+    }
 }

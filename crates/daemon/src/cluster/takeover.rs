@@ -1,6 +1,7 @@
 //! This head takes over an export that has no head, and ends the grace period of the export.
 
-use std::path::Path;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use comity_export::{ExportId, ExportMark, Plan, Whereabouts};
@@ -8,51 +9,64 @@ use comity_state::{EndingGrace, Record, RecordedClient};
 use comity_store::etcd::{Compare, Op};
 use comity_store::{read_runs, remove_runs, stored_runs};
 
+use super::addresses;
 use super::export_watch::ClusterParts;
 use super::head::Head;
 use super::keys::{self, HeadRun};
 use super::suitable::unsuitable;
 use crate::configuration::PlanTurn;
+use crate::statd;
 
 /// Takes exports over.
 pub(super) struct Takeover<'p>(pub(super) &'p ClusterParts);
 
 impl Takeover<'_> {
-    /// Takes an export, unless another head is faster. The plan is made first: an export that
-    /// cannot be served here is left to others.
-    pub(super) fn take(&self, path: &Path) -> Result<()> {
-        let ClusterParts { head, reload, .. } = self.0;
-        let turn = reload.turn();
-        let plan = self.plan(&turn, path)?;
+    /// Takes an export, unless another head is faster, or there were more moves than `moves` since
+    /// etcd was read, or this head has been drained since (it was `is_drained` then). The plan is
+    /// made first: an export that cannot be served here is left to others.
+    pub(super) fn take(&self, path: &Path, (moves, is_drained): (u64, bool)) -> Result<()> {
+        let ClusterParts { head, .. } = self.0;
+        let Some(turn) = self.0.turn_after(moves) else { return Ok(()) };
+        let plan = self.plan(&turn, &[path.to_owned()])?;
         check_mark(head, path, &plan)?;
-        let Some(runs) = claim(head, path)? else { return Ok(()) };
+        let address = address_of(&plan, path);
+        if !address.map_or(Ok(true), |address| addresses::claim(head, address))? {
+            return Ok(());
+        }
+        let condition = (!is_drained).then(|| head.is_undrained());
+        let Some(runs) = claim(head, path, condition)? else { return Ok(()) };
         self.begin(&turn, (path, plan), &runs)
     }
 
-    /// Serves an export that this head has taken.
-    pub(super) fn serve(&self, path: &Path) -> Result<()> {
-        let ClusterParts { head, reload, .. } = self.0;
-        let turn = reload.turn();
-        let plan = self.plan(&turn, path)?;
+    /// Serves an export that this head has taken, unless there were more moves than `moves` since
+    /// etcd was read.
+    pub(super) fn serve(&self, path: &Path, moves: u64) -> Result<()> {
+        let ClusterParts { head, .. } = self.0;
+        let Some(turn) = self.0.turn_after(moves) else { return Ok(()) };
+        let plan = self.plan(&turn, &[path.to_owned()])?;
         let stored = head.etcd.get(&keys::runs(path))?;
-        let runs = keys::read_runs(&stored.map(|entry| entry.value).unwrap_or_default())?;
+        let mut runs = keys::read_runs(&stored.map(|entry| entry.value).unwrap_or_default())?;
+        // The clients of this run are here, and have nothing to reclaim.
+        runs.retain(|run| *run != head.run.run);
         self.begin(&turn, (path, plan), &runs)
     }
 
-    fn plan(&self, turn: &PlanTurn<'_>, path: &Path) -> Result<Plan> {
+    /// Makes the plan in which these exports are here.
+    pub(super) fn plan(&self, turn: &PlanTurn<'_>, paths: &[PathBuf]) -> Result<Plan> {
         let ClusterParts { table, exports, .. } = self.0;
-        let loaded = turn.load(table.finder_with(path, Whereabouts::Here));
-        let loaded = loaded.map_err(|why| anyhow!("{} cannot be served: {why}", path.display()))?;
-        for export in loaded.exports().iter().filter(|it| it.path() == path) {
+        let loaded = turn.load(table.finder_with(paths, Whereabouts::Here));
+        let loaded = loaded.map_err(|why| anyhow!("{paths:?} cannot be served: {why}"))?;
+        for export in loaded.exports().iter().filter(|it| paths.iter().any(|own| own == it.path()))
+        {
             let why = unsuitable(&loaded, export);
             ensure!(
                 why.is_none(),
                 "{} cannot be served: {}",
-                path.display(),
+                export.path().display(),
                 why.unwrap_or_default()
             );
         }
-        Ok(exports.current().adopting(&loaded, &[path.to_owned()]))
+        Ok(exports.current().adopting(&loaded, paths))
     }
 
     /// Begins to serve an export, in grace if clients of these runs may have state of it.
@@ -62,21 +76,37 @@ impl Takeover<'_> {
         (path, plan): (&Path, Plan),
         runs: &[String],
     ) -> Result<()> {
-        let ClusterParts { head, table, memory, status, .. } = self.0;
+        let ClusterParts { head, table, memory, status, notes, .. } = self.0;
         let id = *plan.ids_of(&[path.to_owned()]).first().context("the export has no number")?;
         let earlier = read_runs(&head.etcd, runs, path)?;
         head.records.note_losses(path, &earlier)?;
         let recovered = earlier.recovered;
+        let hosts = recovered.hosts().filter_map(statd::address).collect();
+        let known: Vec<_> = recovered.records().filter_map(client_of).collect();
+        head.records.note_lost(path, &notes.lost_elsewhere(path, &known))?;
+        notes.forget_departed(path);
         let clients = recovered.records().filter(|it| matches!(it, Record::Client(..))).count();
         let is_in_grace = memory.engine.begin_export_grace(memory.clock.now(), id, recovered);
         if !is_in_grace {
             self.note_reclaimed(path, &[])?;
         }
+        let address = address_of(&plan, path);
         table.note(path, Whereabouts::Here);
         turn.put_in_force(plan);
-        status.count_takeover();
+        self.notify(hosts, address, status.count_takeover());
         tracing::info!(export = %path.display(), clients, is_in_grace, "export taken over");
         Ok(())
+    }
+
+    /// Notifies NFSv3 hosts that had locks at the failed head that their server has restarted. They
+    /// know it by the address that goes with the export.
+    fn notify(&self, hosts: Vec<IpAddr>, address: Option<IpAddr>, takeover: u64) {
+        let ClusterParts { news, memory, .. } = self.0;
+        let mut news = news.of_peer(takeover);
+        if let Some(address) = address {
+            news.sources = vec![address];
+        }
+        statd::tell(hosts, news, memory.engine.settings().grace);
     }
 
     /// Ends the grace periods that are due, after etcd has stored which clients have lost the right
@@ -133,9 +163,21 @@ impl Takeover<'_> {
     }
 }
 
+fn address_of(plan: &Plan, path: &Path) -> Option<IpAddr> {
+    plan.export_at(path)?.settings().address
+}
+
+/// Returns the client that a record lets reclaim.
+fn client_of(record: Record) -> Option<RecordedClient> {
+    match record {
+        Record::Client(client, _) => Some(client),
+        _ => None,
+    }
+}
+
 /// Checks that this head sees the same files as those that served the export before, by the same
 /// handles; the first one stores what they look like.
-fn check_mark(head: &Head, path: &Path, plan: &Plan) -> Result<()> {
+pub(super) fn check_mark(head: &Head, path: &Path, plan: &Plan) -> Result<()> {
     let ExportMark { top, volume, .. } = plan.export_mark(path).map_err(|why| anyhow!(why))?;
     let top: String = top.iter().map(|byte| format!("{byte:02x}")).collect();
     let (key, mark) = (keys::mark(path), format!("{volume:016x} {top}").into_bytes());
@@ -154,8 +196,8 @@ fn check_mark(head: &Head, path: &Path, plan: &Plan) -> Result<()> {
 }
 
 /// Makes this head that of an export; returns the runs whose clients may have state of it, or
-/// `None` if another head was faster.
-fn claim(head: &Head, path: &Path) -> Result<Option<Vec<String>>> {
+/// `None` if another head was faster, or `condition` does not hold.
+fn claim(head: &Head, path: &Path, condition: Option<Compare>) -> Result<Option<Vec<String>>> {
     let (served, runs) = (keys::served(path), keys::runs(path));
     let stored = head.etcd.get(&runs)?;
     let changed = stored.as_ref().map_or(0, |entry| entry.changed);
@@ -163,8 +205,9 @@ fn claim(head: &Head, path: &Path) -> Result<Option<Vec<String>>> {
     let mut with_this = before.clone();
     with_this.retain(|run| *run != head.run.run);
     with_this.push(head.run.run.clone());
-    let compare =
+    let mut compare =
         vec![Compare::Created(served.clone(), 0), Compare::Changed(runs.clone(), changed)];
+    compare.extend(condition);
     let operations = [
         Op::Put { key: served, value: head.run.value(), lease: head.lease.id },
         Op::put(runs, keys::runs_value(&with_this)),

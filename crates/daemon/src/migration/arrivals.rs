@@ -3,8 +3,6 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use comity_export::{ExportMark, PeerServer, Plan};
 use comity_migrate::{CallFailure, MigrationTarget};
@@ -13,45 +11,24 @@ use comity_server::blocking;
 use comity_state::ExportedVolume;
 
 use super::moved_exports::Handover;
+use super::transfer::Transfers;
 use super::{MigrationParts, check_followers, hexadecimal};
 use crate::configuration::PlanTurn;
 use crate::load::{server_load, told};
 
-/// Most bytes of the state of a volume.
-const STATE_BYTES_MAX: usize = 256 << 20;
-
-/// Time without a call of its source after which a transfer gives way to another one.
-const TRANSFER_PATIENCE: Duration = Duration::from_secs(30);
-
-/// The state that a peer is sending. There is one at a time.
-struct Transfer {
-    from: Box<str>,
-    id: MigrationId,
-    state: Vec<u8>,
-    last_call: Instant,
-}
+/// The reason against an export that another server does not serve from the same files.
+const NOT_THE_SAME: &str =
+    "is not the same export there: both servers need the same files, and the same handle.key";
 
 /// Takes exports over.
 pub(crate) struct Arrivals {
     parts: MigrationParts,
-    transfer: Mutex<Option<Transfer>>,
+    transfers: Transfers<()>,
 }
 
 impl Arrivals {
     pub(crate) const fn new(parts: MigrationParts) -> Self {
-        Self { parts, transfer: Mutex::new(None) }
-    }
-
-    fn transfer(&self) -> MutexGuard<'_, Option<Transfer>> {
-        blocking(|| self.transfer.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Takes the right to replace the plan, or refuses at once. A migration from this server holds
-    /// it as well: if this waited, two servers that move exports to each other would wait for each
-    /// other.
-    fn turn(&self) -> Result<PlanTurn<'_>, CallFailure> {
-        let turn = self.parts.reload.try_turn();
-        turn.ok_or_else(|| CallFailure::at_present("it is moving exports itself, or reloads"))
+        Self { parts, transfers: Transfers::new() }
     }
 
     /// Makes the plan in which the offered exports are here. They must be at the peer now.
@@ -78,33 +55,14 @@ impl Arrivals {
     }
 
     /// Checks that this server would serve the offered exports from the same files, and serves no
-    /// other export of their volume. Returns the volume. Unless the exports are frozen, their top
-    /// directories may change meanwhile.
+    /// other export of their volume. Returns the volume.
     fn check(
         &self,
         plan: &Plan,
         offer: &MigrationArgs<'_>,
         is_frozen: bool,
     ) -> Result<u64, CallFailure> {
-        let mut volume = None;
-        for offered in &offer.exports.0 {
-            let path = path(offered);
-            let mut mark = plan.export_mark(path).map_err(CallFailure::invalid)?;
-            if !is_frozen {
-                mark.change = offered.change;
-            }
-            if mark != mark_of(offered) {
-                return Err(CallFailure::invalid(format!(
-                    "{} is not the same export there: both servers need the same files, and the \
-                     same handle.key",
-                    path.display()
-                )));
-            }
-            if *volume.get_or_insert(mark.volume) != mark.volume {
-                return Err(CallFailure::invalid("the exports are of several volumes"));
-            }
-        }
-        let volume = volume.ok_or_else(|| CallFailure::invalid("no export is offered"))?;
+        let volume = check_marks(plan, offer, (is_frozen, NOT_THE_SAME))?;
         match self.parts.exports.current().exports_of(volume).next() {
             Some(other) => Err(CallFailure::invalid(format!(
                 "it already serves {} from the same volume, and two servers would then grant \
@@ -126,17 +84,10 @@ impl Arrivals {
                 format!("it is in its grace period, for about {left} s more; then try again");
             return Err(CallFailure::at_present(text));
         }
-        let mut transfer = self.transfer();
-        let is_busy =
-            |it: &Transfer| it.from != from.name && it.last_call.elapsed() < TRANSFER_PATIENCE;
-        if transfer.as_ref().is_some_and(is_busy) {
-            return Err(CallFailure::at_present("another server is handing exports over to it"));
-        }
-        let turn = self.turn()?;
-        self.check(&self.plan(&turn, from, &paths(offer))?, offer, false)?;
-        let (from, id, state) = (from.name.clone(), offer.id, Vec::new());
-        *transfer = Some(Transfer { from, id, state, last_call: Instant::now() });
-        Ok(())
+        self.transfers.begin((from, offer.id), || {
+            let turn = self.parts.turn()?;
+            self.check(&self.plan(&turn, from, &paths_of(offer))?, offer, false).map(drop)
+        })
     }
 
     /// Takes the exports over, with the state that was sent.
@@ -148,7 +99,7 @@ impl Arrivals {
         let MigrationParts { moved, memory, .. } = &self.parts;
         let state = ExportedVolume::from_bytes(sent).map_err(CallFailure::invalid)?;
         check_followers(&state, self.parts.serves_three).map_err(CallFailure::invalid)?;
-        let (paths, turn) = (paths(offer), self.turn()?);
+        let (paths, turn) = (paths_of(offer), self.parts.turn()?);
         let plan = self.plan(&turn, from, &paths)?;
         let volume = self.check(&plan, offer, true)?;
         check_files(&plan, &state, (volume, &paths))?;
@@ -179,28 +130,11 @@ impl MigrationTarget for Arrivals {
     }
 
     fn receive(&self, from: &PeerServer, part: &SendArgs<'_>) -> Result<(), CallFailure> {
-        let mut transfer = self.transfer();
-        let Some(it) = transfer.as_mut().filter(|it| it.is(from, &part.id)) else {
-            return Err(CallFailure::at_present(NO_TRANSFER));
-        };
-        let fits = it.state.len() + part.bytes.0.len() <= STATE_BYTES_MAX;
-        if fits && it.state.len() as u64 == part.offset {
-            it.state.extend_from_slice(part.bytes.0);
-            it.last_call = Instant::now();
-            return Ok(());
-        }
-        *transfer = None;
-        Err(CallFailure::invalid("the state is too long, or a part of it is missing"))
+        self.transfers.receive(from, part)
     }
 
     fn take(&self, from: &PeerServer, offer: &MigrationArgs<'_>) -> Result<(), CallFailure> {
-        // `outcome` takes the same lock: a source that asks during a TAKE is answered when the TAKE
-        // has ended.
-        let mut transfer = self.transfer();
-        match transfer.take_if(|it| it.is(from, &offer.id)) {
-            Some(it) => blocking(|| self.complete(&it.state, (from, offer))),
-            None => Err(CallFailure::at_present(NO_TRANSFER)),
-        }
+        self.transfers.take((from, &offer.id), |state, ()| self.complete(state, (from, offer)))
     }
 
     fn load(&self) -> LoadReply {
@@ -208,22 +142,37 @@ impl MigrationTarget for Arrivals {
     }
 
     fn outcome(&self, from: &PeerServer, id: &MigrationId) -> bool {
-        let mut transfer = self.transfer();
-        transfer.take_if(|it| it.is(from, id));
-        self.parts.moved.has_taken(&handover(from, id))
+        self.transfers.end((from, id), || self.parts.moved.has_taken(&handover(from, id)))
     }
 }
 
-const NO_TRANSFER: &str = "no such transfer is under way: begin again";
-
-impl Transfer {
-    fn is(&self, from: &PeerServer, id: &MigrationId) -> bool {
-        self.from == from.name && self.id == *id
+/// Checks that this server would serve the offered exports from the same files of one volume;
+/// returns the volume. Unless the exports are frozen, their top directories may change meanwhile.
+/// `difference` says what is wrong with an export that differs.
+pub(crate) fn check_marks(
+    plan: &Plan,
+    offer: &MigrationArgs<'_>,
+    (is_frozen, difference): (bool, &str),
+) -> Result<u64, CallFailure> {
+    let mut volume = None;
+    for offered in &offer.exports.0 {
+        let path = path_of(offered);
+        let mut mark = plan.export_mark(path).map_err(CallFailure::invalid)?;
+        if !is_frozen {
+            mark.change = offered.change;
+        }
+        if mark != mark_of(offered) {
+            return Err(CallFailure::invalid(format!("{} {difference}", path.display())));
+        }
+        if *volume.get_or_insert(mark.volume) != mark.volume {
+            return Err(CallFailure::invalid("the exports are of several volumes"));
+        }
     }
+    volume.ok_or_else(|| CallFailure::invalid("no export is offered"))
 }
 
 /// Checks that the state is of the offered exports only.
-fn check_files(
+pub(crate) fn check_files(
     plan: &Plan,
     state: &ExportedVolume,
     (volume, paths): (u64, &[PathBuf]),
@@ -242,15 +191,15 @@ fn handover(from: &PeerServer, id: &MigrationId) -> Handover {
     Handover { peer, migration, forward_until: None }
 }
 
-fn path<'a>(offered: &OfferedExport<'a>) -> &'a Path {
+pub(crate) fn path_of<'a>(offered: &OfferedExport<'a>) -> &'a Path {
     Path::new(OsStr::from_bytes(offered.path.0))
 }
 
-fn paths(offer: &MigrationArgs<'_>) -> Vec<PathBuf> {
-    offer.exports.0.iter().map(|offered| path(offered).to_owned()).collect()
+pub(crate) fn paths_of(offer: &MigrationArgs<'_>) -> Vec<PathBuf> {
+    offer.exports.0.iter().map(|offered| path_of(offered).to_owned()).collect()
 }
 
-fn mark_of(offered: &OfferedExport<'_>) -> ExportMark {
+pub(crate) fn mark_of(offered: &OfferedExport<'_>) -> ExportMark {
     let OfferedExport { top, volume, fileid, change, .. } = offered;
     ExportMark { top: top.0.into(), volume: *volume, fileid: *fileid, change: *change }
 }

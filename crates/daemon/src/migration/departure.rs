@@ -1,24 +1,22 @@
 //! The source's side: this server hands exports over to another one.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use comity_export::{ExportMark, PeerServer, Plan, Whereabouts};
 use comity_migrate::{MigrationClient, MigrationError};
-use comity_proto::migration::{EXPORTS_MAX, MigrationArgs, MigrationId, OfferedExport};
-use comity_state::ExportedVolume;
-use comity_xdr::{Counted, Opaque};
+use comity_proto::migration::{EXPORTS_MAX, MigrationArgs, MigrationId};
+use comity_state::{ExportedVolume, MovingFiles};
 
+use super::freeze::{Frozen, offer_of, rehearse};
 use super::migrations::MigrationStep;
 use super::moved_exports::{ExportPlace, Handover, after_seconds};
 use super::warnings::warnings;
 use super::{MigrationParts, check_followers, hexadecimal};
 use crate::configuration::PlanTurn;
-use crate::limits::{FORWARD_PATIENCE, FREEZE_PATIENCE, FREEZE_POLL, RECALL_PATIENCE, RECALL_POLL};
+use crate::limits::FORWARD_PATIENCE;
 use crate::state_folder::random;
 
 /// Exports that are to move to a peer.
@@ -33,15 +31,15 @@ pub(super) struct Departure {
 
 /// The result of a migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Moved {
+pub(crate) struct Moved {
     /// The number of clients whose state was moved.
-    pub(super) clients: usize,
+    pub(crate) clients: usize,
     /// The number of their opens, locks and delegations.
-    pub(super) states: usize,
+    pub(crate) states: usize,
     /// The length of the state in bytes.
-    pub(super) state_bytes: usize,
+    pub(crate) state_bytes: usize,
     /// The time for which nobody served the exports.
-    pub(super) frozen: Duration,
+    pub(crate) frozen: Duration,
 }
 
 impl Departure {
@@ -162,19 +160,21 @@ impl Departure {
         progress: &MigrationStep,
     ) -> Result<Moved> {
         progress.begin("recalling what cannot move")?;
-        self.rehearse(volume, progress)?;
+        let (moving, check) =
+            (MovingFiles::from(volume), |it: &ExportedVolume| self.check_state(it));
+        rehearse(&self.parts, (&moving, &check), progress)?;
         let turn = self.parts.reload.turn();
         progress.begin("freezing")?;
-        let frozen = Frozen::begin(self, &turn)?;
-        let (marks, volume) = self.check(&frozen.plan)?;
-        let exported = frozen.state(volume)?;
+        let frozen = Frozen::begin(&self.parts, &turn, &self.paths)?;
+        let (marks, volume) = self.check(frozen.plan())?;
+        let exported = frozen.state((&MovingFiles::from(volume), &check))?;
         let states = exported.clients.iter().map(|client| client.states.len()).sum();
         let (clients, state) = (exported.clients.len(), exported.to_bytes()?);
         progress.begin("sending the state of clients")?;
-        target.send(self.id, &state, frozen.since + FREEZE_PATIENCE)?;
-        let away = self.away(&frozen.plan)?;
+        target.send(self.id, &state, frozen.until())?;
+        let away = self.away(frozen.plan())?;
         progress.begin(MigrationStep::HANDING_OVER)?;
-        let leaving = frozen.leave()?;
+        let leaving = self.leave(frozen, &turn)?;
         match target.take(&self.args(&marks)) {
             Ok(()) => {}
             Err(MigrationError::Failed(_, why)) => {
@@ -196,21 +196,6 @@ impl Departure {
         Ok(Moved { clients, states, state_bytes: state.len(), frozen })
     }
 
-    /// Recalls what cannot move, and waits until all state could move: clients can return nothing
-    /// while the exports are frozen.
-    fn rehearse(&self, volume: u64, progress: &MigrationStep) -> Result<()> {
-        let comity_nfs4::Memory { engine, clock, .. } = &self.parts.memory;
-        engine.recall_volume(clock.now(), volume);
-        let since = Instant::now();
-        loop {
-            match engine.export_volume(clock.now(), volume) {
-                Ok(exported) => return self.check_state(&exported),
-                Err(why) if since.elapsed() > RECALL_PATIENCE => bail!("{why}: try again later"),
-                Err(_) => progress.check().map(|()| thread::sleep(RECALL_POLL))?,
-            }
-        }
-    }
-
     fn connect(&self) -> Result<MigrationClient> {
         Ok(MigrationClient::connect(&self.peer, self.parts.identity()?)?)
     }
@@ -221,91 +206,25 @@ impl Departure {
     }
 
     fn args<'a>(&'a self, marks: &'a [ExportMark]) -> MigrationArgs<'a> {
-        let offered = |(path, mark): (&'a PathBuf, &'a ExportMark)| OfferedExport {
-            path: Opaque(path.as_os_str().as_bytes()),
-            top: Opaque(&mark.top),
-            volume: mark.volume,
-            fileid: mark.fileid,
-            change: mark.change,
-        };
-        let exports = self.paths.iter().zip(marks).map(offered).collect();
-        MigrationArgs { id: self.id, exports: Counted(exports) }
-    }
-}
-
-/// Exports that nobody serves. They are served here again when it is dropped.
-struct Frozen<'m> {
-    departure: &'m Departure,
-    turn: &'m PlanTurn<'m>,
-    /// The plan in which they are served.
-    plan: Arc<Plan>,
-    since: Instant,
-    is_leaving: bool,
-}
-
-impl<'m> Frozen<'m> {
-    /// Makes callers wait, and waits until no call uses the exports any more.
-    fn begin(departure: &'m Departure, turn: &'m PlanTurn<'m>) -> Result<Self> {
-        let Departure { parts, paths, .. } = departure;
-        let frozen = parts.exports.current().placing(paths, &Whereabouts::Moving);
-        let frozen = frozen.map_err(|why| anyhow!(why))?;
-        let (since, plan) = (Instant::now(), turn.put_in_force(frozen));
-        let frozen = Self { departure, turn, plan, since, is_leaving: false };
-        while Arc::strong_count(&frozen.plan) > 1 {
-            frozen.pause("calls to the exports are still under way")?;
-        }
-        Ok(frozen)
-    }
-
-    /// Returns the state of the clients.
-    fn state(&self, volume: u64) -> Result<ExportedVolume> {
-        let comity_nfs4::Memory { engine, clock, .. } = &self.departure.parts.memory;
-        loop {
-            match engine.hand_over_volume(clock.now(), volume) {
-                Ok(exported) => {
-                    self.departure.check_state(&exported)?;
-                    return Ok(exported);
-                }
-                Err(why) => self.pause(&why.to_string())?,
-            }
-        }
-    }
-
-    /// Waits a moment, unless callers have waited for too long.
-    fn pause(&self, why: &str) -> Result<()> {
-        if self.since.elapsed() > FREEZE_PATIENCE {
-            let seconds = FREEZE_PATIENCE.as_secs();
-            bail!(
-                "{why}, and clients have waited for {seconds} s: the exports stay here; try again"
-            );
-        }
-        thread::sleep(FREEZE_POLL);
-        Ok(())
+        offer_of(self.id, &self.paths, marks)
     }
 
     /// Stores that the exports leave: from now on the target decides.
-    fn leave(mut self) -> Result<Leaving<'m>> {
-        let Departure { parts, peer, paths, id, .. } = self.departure;
-        let forward_until = self.departure.forward_seconds.map(after_seconds);
-        let (peer, migration) = (peer.name.to_string(), hexadecimal(id));
+    fn leave<'m>(&'m self, mut frozen: Frozen<'m>, turn: &'m PlanTurn<'m>) -> Result<Leaving<'m>> {
+        let forward_until = self.forward_seconds.map(after_seconds);
+        let (peer, migration) = (self.peer.name.to_string(), hexadecimal(&self.id));
         let to = Handover { peer, migration, forward_until };
-        parts.moved.note_leaving(paths, to.clone())?;
-        self.is_leaving = true;
-        Ok(Leaving { frozen: self, to })
-    }
-}
-
-impl Drop for Frozen<'_> {
-    fn drop(&mut self) {
-        if !self.is_leaving {
-            self.turn.put_in_force(Arc::clone(&self.plan));
-        }
+        self.parts.moved.note_leaving(&self.paths, to.clone())?;
+        frozen.set_leaving(true);
+        Ok(Leaving { departure: self, turn, frozen, to })
     }
 }
 
 /// Exports whose target has been or will be asked to take them. Nobody serves them until the
 /// outcome is known.
 struct Leaving<'m> {
+    departure: &'m Departure,
+    turn: &'m PlanTurn<'m>,
     frozen: Frozen<'m>,
     to: Handover,
 }
@@ -314,21 +233,21 @@ impl Leaving<'_> {
     /// Serves the exports here again, after the target has refused them.
     fn stay(mut self) {
         self.note(&ExportPlace::Here);
-        self.frozen.is_leaving = false;
+        self.frozen.set_leaving(false);
     }
 
     /// Refers callers to the target. Returns for how long nobody served the exports.
     fn refer(self, away: Plan, volume: u64) -> Duration {
-        let Frozen { departure: Departure { parts, paths, .. }, turn, .. } = &self.frozen;
+        let Departure { parts, paths, .. } = self.departure;
         self.note(&self.to.completed());
         let ids = away.ids_of(paths);
-        turn.put_in_force(away);
+        self.turn.put_in_force(away);
         parts.forget(volume, &ids);
-        self.frozen.since.elapsed()
+        self.frozen.elapsed()
     }
 
     fn note(&self, place: &ExportPlace) {
-        let Departure { parts, paths, .. } = self.frozen.departure;
+        let Departure { parts, paths, .. } = self.departure;
         if let Err(why) = parts.moved.note(paths, place) {
             tracing::error!("{why:#}; the target is asked each second until the place is stored");
             parts.moved.note_unanswered(paths);

@@ -16,29 +16,48 @@ use super::departure::{Departure, Moved};
 /// Time for which a request waits for the end. Other requests wait meanwhile.
 const MOMENT: Duration = Duration::from_millis(100);
 
+/// The state of a migration that is under way, as requests are answered.
+pub(crate) const MOVING: &str = "moving";
+
 const NONE_UNDER_WAY: &str =
     "no migration is under way; `comity status` shows where the exports are";
 
 /// Runs migrations from this server to peers.
 pub(crate) struct Migrations {
     parts: MigrationParts,
-    current: Mutex<Option<MigrationThread>>,
+    threads: MigrationThreads,
+}
+
+/// The migration that is under way, if there is one.
+#[derive(Default)]
+pub(crate) struct MigrationThreads(Mutex<Option<MigrationThread>>);
+
+/// Carries a migration out.
+pub(crate) type MigrationWork = Box<dyn FnOnce(&MigrationStep) -> Result<Moved> + Send>;
+
+/// A migration that can begin.
+pub(crate) struct PreparedMigration {
+    /// The name of the target.
+    pub(crate) to: String,
+    pub(crate) exports: Vec<PathBuf>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) work: MigrationWork,
 }
 
 /// The step that a migration is at, and whether it is to go on.
 #[derive(Clone, Default)]
-pub(super) struct MigrationStep(Arc<Mutex<(&'static str, bool)>>);
+pub(crate) struct MigrationStep(Arc<Mutex<(&'static str, bool)>>);
 
 impl MigrationStep {
     /// The step in which the target decides.
-    pub(super) const HANDING_OVER: &'static str = "handing over";
+    pub(crate) const HANDING_OVER: &'static str = "handing over";
     const ENDED: &'static str = "ended";
 
     /// Notes the step.
     ///
     /// # Errors
     /// The migration was cancelled.
-    pub(super) fn begin(&self, step: &'static str) -> Result<()> {
+    pub(crate) fn begin(&self, step: &'static str) -> Result<()> {
         let mut now = self.lock();
         ensure!(!now.1, "the migration was cancelled: the exports stay here");
         now.0 = step;
@@ -49,7 +68,7 @@ impl MigrationStep {
     ///
     /// # Errors
     /// It was.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.begin(self.step())
     }
 
@@ -86,13 +105,14 @@ struct MigrationThread {
     /// The number of the run of the command.
     run: u64,
     progress: MigrationStep,
+    exports: Vec<PathBuf>,
     warnings: Vec<String>,
     outcome: Receiver<Result<Moved>>,
 }
 
 impl Migrations {
     pub(crate) const fn new(parts: MigrationParts) -> Self {
-        Self { parts, current: Mutex::new(None) }
+        Self { parts, threads: MigrationThreads(Mutex::new(None)) }
     }
 
     /// Returns where the moved exports are, for the administrator.
@@ -125,29 +145,12 @@ impl Migrations {
         (to, forward_seconds): (&str, Option<u64>),
         run: u64,
     ) -> Result<Value> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = match current.take() {
-            Some(it) if it.run == run => it,
-            Some(other) if other.is_under_way() => {
-                let shown = other.to.clone();
-                *current = Some(other);
-                bail!("a migration to {shown} is under way; try again when it has ended");
-            }
-            _ => self.start(self.departure(exports, (to, forward_seconds))?, (to, run))?,
-        };
-        match running.outcome.recv_timeout(MOMENT) {
-            Ok(outcome) => outcome.map(|moved| shown(&moved, &running.warnings)),
-            Err(RecvTimeoutError::Timeout) => {
-                let step = running.progress.step();
-                let answer =
-                    json!({ "state": "moving", "step": step, "warnings": running.warnings });
-                *current = Some(running);
-                Ok(answer)
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(anyhow!("the migration failed; see the log"))
-            }
-        }
+        self.threads.advance((to, run), || {
+            let departure = self.departure(exports, (to, forward_seconds))?;
+            let warnings = departure.warnings()?;
+            let work = Box::new(move |progress: &MigrationStep| departure.carry_out(progress));
+            Ok(PreparedMigration { to: to.to_owned(), exports: exports.to_vec(), warnings, work })
+        })
     }
 
     /// Has the migration that is under way end before the target is asked to take the exports.
@@ -155,7 +158,7 @@ impl Migrations {
     /// # Errors
     /// None is under way, or the target is being asked.
     pub(crate) fn cancel(&self) -> Result<Value> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.threads.lock();
         let running = current.as_ref().context(NONE_UNDER_WAY)?;
         running.progress.cancel(&running.to)?;
         Ok(json!({ "state": "cancelled" }))
@@ -168,27 +171,68 @@ impl Migrations {
     ) -> Result<Departure> {
         Ok(Departure::new(&self.parts, exports, to)?.forwarding(forward_seconds))
     }
+}
 
-    fn start(&self, departure: Departure, (to, run): (&str, u64)) -> Result<MigrationThread> {
-        let (progress, warnings) = (MigrationStep::default(), departure.warnings()?);
+impl MigrationThreads {
+    /// Begins the migration that `prepare` returns, or asks for the state of the one that an
+    /// earlier request with the same number of a run has begun.
+    ///
+    /// # Errors
+    /// Another migration is under way; that of `prepare`; or the reason why the exports were not
+    /// moved.
+    pub(crate) fn advance(
+        &self,
+        (to, run): (&str, u64),
+        prepare: impl FnOnce() -> Result<PreparedMigration>,
+    ) -> Result<Value> {
+        let mut current = self.lock();
+        let running = match current.take() {
+            Some(it) if it.run == run && it.to == to => it,
+            Some(other) if other.is_under_way() => {
+                let shown = other.to.clone();
+                *current = Some(other);
+                bail!("a migration to {shown} is under way; try again when it has ended");
+            }
+            _ => MigrationThread::start(prepare()?, run)?,
+        };
+        match running.outcome.recv_timeout(MOMENT) {
+            Ok(outcome) => outcome.map(|moved| shown(&moved, &running)),
+            Err(RecvTimeoutError::Timeout) => {
+                let step = running.progress.step();
+                let answer = json!({ "state": MOVING, "step": step, "warnings": running.warnings });
+                *current = Some(running);
+                Ok(answer)
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(anyhow!("the migration failed; see the log"))
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<MigrationThread>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MigrationThread {
+    fn start(prepared: PreparedMigration, run: u64) -> Result<Self> {
+        let PreparedMigration { to, exports, warnings, work } = prepared;
         warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-        let (told, outcome) = channel();
+        let (progress, (told, outcome)) = (MigrationStep::default(), channel());
         let work = {
             let progress = progress.clone();
             // The command may have ended, so that nobody receives the outcome.
             move || {
-                let outcome = departure.carry_out(&progress);
+                let outcome = work(&progress);
                 progress.end();
                 drop(told.send(outcome));
             }
         };
         let thread = thread::Builder::new().name("migration".into()).spawn(work);
         thread.context("the system starts no thread for the migration; try again")?;
-        Ok(MigrationThread { to: to.to_owned(), run, progress, warnings, outcome })
+        Ok(Self { to, run, progress, exports, warnings, outcome })
     }
-}
 
-impl MigrationThread {
     /// Returns whether the migration still runs. If it has ended, this takes its outcome out of the
     /// channel, so that the caller must discard it.
     fn is_under_way(&self) -> bool {
@@ -196,10 +240,11 @@ impl MigrationThread {
     }
 }
 
-fn shown(moved: &Moved, warnings: &[String]) -> Value {
+fn shown(moved: &Moved, thread: &MigrationThread) -> Value {
     json!({
         "state": "moved",
-        "warnings": warnings,
+        "exports": thread.exports,
+        "warnings": thread.warnings,
         "clients": moved.clients,
         "states": moved.states,
         "state_bytes": moved.state_bytes,

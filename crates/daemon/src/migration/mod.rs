@@ -12,32 +12,40 @@ mod arrivals;
 mod departure;
 mod forwarded_calls;
 mod forwarder;
+mod freeze;
 mod migrations;
 mod moved_exports;
 mod outcome;
 mod restart_notices;
+mod transfer;
 mod warnings;
 
 pub(crate) use advisor::Advisor;
-pub(crate) use arrivals::Arrivals;
+pub(crate) use arrivals::{Arrivals, check_files, check_marks, paths_of};
+pub(crate) use departure::Moved;
 pub(crate) use forwarded_calls::ForwardedPrograms;
 pub(crate) use forwarder::Forwarder;
-pub(crate) use migrations::Migrations;
+pub(crate) use freeze::{Frozen, offer_of, rehearse};
+pub(crate) use migrations::{
+    MOVING, MigrationStep, MigrationThreads, Migrations, PreparedMigration,
+};
 pub(crate) use moved_exports::MovedExports;
 pub(crate) use outcome::ask_for_outcomes;
 pub(crate) use restart_notices::{PeerRuns, notify_of_restarts};
+pub(crate) use transfer::Transfers;
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use comity_export::Exports;
+use comity_migrate::CallFailure;
 use comity_nfs4::Memory;
 use comity_proto::migration::MigrationId;
 use comity_state::{ClientProtocol, ExportedVolume};
 use comity_tls::client::ClientIdentity;
 
-use crate::configuration::Reload;
+use crate::configuration::{PlanTurn, Reload};
 use crate::load::Load;
 use crate::options::Options;
 use crate::tls::Tls;
@@ -60,16 +68,24 @@ pub(crate) struct MigrationParts {
 }
 
 /// The reason why a server with local locks moves nothing.
-const LOCAL_LOCKS: &str = "the server shares locks with local programs, and such locks do not \
-    move: start it with --no-local-locks";
+pub(crate) const LOCAL_LOCKS: &str = "the server shares locks with local programs, and such locks \
+    do not move: start it with --no-local-locks";
 
 /// The reason why a head of a cluster moves nothing.
 const IN_CLUSTER: &str = "the server is a head of a cluster, in which etcd decides \
-    which server has an export";
+    which server has an export: move it with `comity cluster move`";
 
 impl MigrationParts {
+    /// Takes the right to replace the plan for exports that arrive, or refuses at once. A move from
+    /// this server holds it as well: if this waited, two servers that move exports to each other
+    /// would wait for each other.
+    pub(crate) fn turn(&self) -> Result<PlanTurn<'_>, CallFailure> {
+        let turn = self.reload.try_turn();
+        turn.ok_or_else(|| CallFailure::at_present("it is moving exports itself, or reloads"))
+    }
+
     /// The key by which this server proves to a peer who it is.
-    fn identity(&self) -> anyhow::Result<Arc<ClientIdentity>> {
+    pub(crate) fn identity(&self) -> anyhow::Result<Arc<ClientIdentity>> {
         match &self.tls {
             Some(tls) => Ok(Arc::new(ClientIdentity::of_server(&tls.shown()))),
             None => anyhow::bail!(
@@ -94,7 +110,7 @@ pub(crate) fn refusal(options: &Options) -> Option<&'static str> {
 }
 
 /// Writes a migration as hexadecimal digits.
-fn hexadecimal(id: &MigrationId) -> String {
+pub(crate) fn hexadecimal(id: &MigrationId) -> String {
     format!("{:032x}", u128::from_be_bytes(*id))
 }
 

@@ -47,9 +47,14 @@ fn is_for_page(request: &Request) -> bool {
         | Request::Migrate { .. }
         | Request::CancelMigration
         | Request::Cluster
+        | Request::ClusterMove { .. }
+        | Request::ClusterDrain { .. }
+        | Request::ClusterUndrain { .. }
         | Request::Advise { .. }
         | Request::PlacementFiles { .. }
         | Request::PlacementStored { .. }
+        | Request::PlacementBytes { .. }
+        | Request::PlacementTry { .. }
         | Request::PlacementLabels { .. }
         | Request::PlacementRebuild { .. }
         | Request::LogLevel { .. }

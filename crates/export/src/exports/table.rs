@@ -2,11 +2,13 @@
 //! users.
 
 use std::ffi::OsStr;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use comity_credential::{ChannelKind, Flavor};
 use comity_vfs::{Gid, Uid};
 
+use super::ceph_options::{ceph, ceph_conf, ceph_fs, ceph_id};
 use super::idmap_options::{
     IdmapOptions, cloak_groups, cloak_users, map_default, map_groups, map_users,
 };
@@ -260,6 +262,45 @@ pub(crate) const OPTIONS: &[Choice] = &[
          clients are referred to it, and NFSv3 clients are refused. In a cluster, the head that \
          serves the export when it is up. All clients of an export must have the same",
     ),
+    valued(
+        "address",
+        Argument::Needed("ADDRESS"),
+        "address",
+        address,
+        "in a cluster, the address that goes with the export from head to head: all exports with \
+         the same address have the same head, other heads refer clients to it, and `comity cluster \
+         addresses` gives it to the host of that head. All clients of an export must have the same",
+    ),
+    valued(
+        "ceph",
+        Argument::Needed("PATH"),
+        "ceph",
+        ceph,
+        "the files are those below PATH in a Ceph file system, by libcephfs; the path of the \
+         export is only the name under which clients mount it. All clients of an export must have \
+         the same `ceph` options. [docs/ceph.md](ceph.md) shows the set-up",
+    ),
+    valued(
+        "ceph_conf",
+        Argument::Needed("FILE"),
+        "ceph_conf",
+        ceph_conf,
+        "the configuration file of Ceph, instead of `/etc/ceph/ceph.conf`",
+    ),
+    valued(
+        "ceph_id",
+        Argument::Needed("NAME"),
+        "ceph_id",
+        ceph_id,
+        "the user of Ceph, without `client.`, instead of `admin`",
+    ),
+    valued(
+        "ceph_fs",
+        Argument::Needed("NAME"),
+        "ceph_fs",
+        ceph_fs,
+        "the name of the file system, instead of the default of the cluster",
+    ),
     refused(
         "replicas",
         Argument::Needed("PATH@HOST"),
@@ -495,6 +536,14 @@ fn refer(draft: &mut Draft, value: &str) -> Result<(), String> {
 fn home(draft: &mut Draft, value: &str) -> Result<(), String> {
     peer_name(value)?;
     set(&mut draft.terms.settings.home, Some(value.into()))
+}
+
+fn address(draft: &mut Draft, value: &str) -> Result<(), String> {
+    let address: IpAddr = value.parse().map_err(|_| format!("{value} is no address of a host"))?;
+    if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
+        return Err(format!("{address} cannot be the address of an export"));
+    }
+    set(&mut draft.terms.settings.address, Some(address))
 }
 
 fn sec(draft: &mut Draft, value: &str) -> Result<(), String> {

@@ -9,8 +9,8 @@ use comity_cloak::{Cloak, Entry, Mask, Owned, Sign};
 use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
 
 use crate::{
-    Channels, Client, DirectoryDelegations, KeyUse, Location, Referral, RuleSource, Rules,
-    Severity, limits,
+    CephSource, Channels, Client, DirectoryDelegations, KeyUse, Location, Referral, RuleSource,
+    Rules, Severity, limits,
 };
 
 fn parse(text: &[u8]) -> (Vec<ExportSpec>, Vec<crate::Diagnostic>) {
@@ -244,8 +244,9 @@ fn every_option_is_as_the_table_describes() {
             ("cloak_uid" | "cloak_gid", _) => "=1-9:+070",
             ("map_default", _) => "=deny",
             ("dir_delegations", _) => "=sole-writer",
-            ("policy", _) => "=/policy",
+            ("policy" | "ceph" | "ceph_conf", _) => "=/path",
             ("refer", _) => "=/x@b",
+            ("address", _) => "=192.0.2.7",
             _ => "=none",
         };
         let text = format!("/a h({}{value})", option.name);
@@ -255,6 +256,13 @@ fn every_option_is_as_the_table_describes() {
     }
     for (at, option) in OPTIONS.iter().enumerate() {
         assert!(OPTIONS[..at].iter().all(|other| other.name != option.name), "{}", option.name);
+    }
+}
+
+#[test]
+fn an_address_that_no_host_can_have_is_refused() {
+    for address in ["", "b", "0.0.0.0", "127.0.0.1", "224.0.0.1", "ff02::1"] {
+        assert!(!found(&format!("/a h(address={address})")).is_empty(), "{address}");
     }
 }
 
@@ -396,6 +404,17 @@ fn rules() -> impl Strategy<Value = Rules> {
     )
 }
 
+fn ceph() -> impl Strategy<Value = CephSource> {
+    let path = || proptest::option::of("/[a-z ,()#]{1,8}x".prop_map(Into::into));
+    let name = || proptest::option::of("[a-zA-Z0-9._-]{1,8}".prop_map(Into::into));
+    (path(), path(), name(), name()).prop_map(|(path, configuration, id, file_system)| CephSource {
+        path,
+        configuration,
+        id,
+        file_system,
+    })
+}
+
 fn settings() -> impl Strategy<Value = Settings> {
     let fsid =
         prop_oneof![any::<u32>().prop_map(Fsid::Number), any::<[u8; 16]>().prop_map(Fsid::Uuid),];
@@ -409,16 +428,23 @@ fn settings() -> impl Strategy<Value = Settings> {
     let refer = referral.prop_map(|value| Referral::parse(&value).unwrap());
     let refer = proptest::option::of(refer);
     let home = proptest::option::of("[a-z0-9._-]{1,8}".prop_map(Into::into));
-    (fsid, any::<bool>(), any::<bool>(), mount_point, policy, refer, home).prop_map(
-        |(fsid, crosses_mounts, is_unhidden, mount_point, policy, refer, home)| Settings {
-            fsid,
-            crosses_mounts,
-            is_unhidden,
-            mount_point,
-            policy,
-            refer,
-            home,
-            is_moving: false,
+    let address = prop_oneof![Just("192.0.2.7"), Just("2001:db8::7")];
+    let address = proptest::option::of(address.prop_map(|address| address.parse().unwrap()));
+    let last = (home, address, ceph());
+    (fsid, any::<bool>(), any::<bool>(), mount_point, policy, refer, last).prop_map(
+        |(fsid, crosses_mounts, is_unhidden, mount_point, policy, refer, (home, address, ceph))| {
+            Settings {
+                fsid,
+                crosses_mounts,
+                is_unhidden,
+                mount_point,
+                policy,
+                refer,
+                ceph,
+                home,
+                address,
+                is_moving: false,
+            }
         },
     )
 }

@@ -17,7 +17,13 @@ impl View<'_> {
         }
         let rules = self.rules();
         let views_differ = !rules.cloak.is_empty() || rules.key_use != KeyUse::AccountsOnly;
-        if !rules.dir_delegations.are_granted() || views_differ || rules.no_client_cache {
+        // Other clients of Ceph change directories without notice to this server.
+        let others_change = self.export().settings().ceph.path.is_some();
+        if !rules.dir_delegations.are_granted()
+            || views_differ
+            || rules.no_client_cache
+            || others_change
+        {
             return Ok(false);
         }
         let (granted, _) = self.access(dir, Access::READ | Access::LOOKUP)?;

@@ -204,14 +204,21 @@ impl Mounted {
     }
 
     /// Answers the close of a descriptor: sends the written data to the server, so that other
-    /// clients see it from then on (close-to-open), and releases the owner's locks.
+    /// clients see it from then on (close-to-open), and releases the owner's locks. The data goes
+    /// first: an unlock sends it, too, but cannot tell the program of a failure.
     pub(crate) fn flush(&self, who: Requester, open: u64, owner: u64) -> io::Result<()> {
         let file = self.opens.get(open)?;
+        let committed = self.commit_unflushed(who, &file);
         self.unlock_all(file.number, owner);
-        if self.open_files().is_some() && file.unflushed.swap(false, Ordering::AcqRel) {
-            self.verb(who, || self.fs.commit(&file.handle))?;
+        committed
+    }
+
+    fn commit_unflushed(&self, who: Requester, file: &OpenFile) -> io::Result<()> {
+        if self.open_files().is_none() || !file.unflushed.swap(false, Ordering::AcqRel) {
+            return Ok(());
         }
-        Ok(())
+        let committed = self.verb(who, || self.fs.commit(&file.handle));
+        committed.map(drop).inspect_err(|_| file.unflushed.store(true, Ordering::Release))
     }
 
     /// Commits all changes of the file or directory to stable storage.

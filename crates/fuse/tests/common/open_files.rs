@@ -25,8 +25,10 @@ pub struct WithOpens {
     pub events: Mutex<VecDeque<OpenEvent>>,
     /// Files that are delegated.
     pub delegated: Mutex<Vec<Handle>>,
-    /// Calls of `commit` and of `return_delegation`, in their order.
+    /// Calls of `commit`, of `return_delegation` and of `lock` that unlock, in their order.
     pub calls: Mutex<Vec<&'static str>>,
+    /// The failure of the next `commit`.
+    pub commit_failure: Mutex<Option<Status>>,
 }
 
 impl WithOpens {
@@ -39,6 +41,7 @@ impl WithOpens {
             events: Mutex::default(),
             delegated: Mutex::default(),
             calls: Mutex::default(),
+            commit_failure: Mutex::default(),
         })
     }
 
@@ -155,6 +158,7 @@ impl OpenFiles for WithOpens {
     fn lock(&self, wanted: &LockRequest) -> Result<LockOutcome> {
         let node = self.node_of(wanted.open)?;
         if wanted.lock == RangeLock::Free {
+            self.calls.lock().unwrap().push("unlock");
             self.unlock(&node, wanted.owner, wanted.bytes);
             return Ok(LockOutcome::Done);
         }
@@ -277,7 +281,8 @@ impl Fs for WithOpens {
 
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
         self.calls.lock().unwrap().push("commit");
-        self.fs.commit(node)
+        let failure = self.commit_failure.lock().unwrap().take();
+        failure.map_or_else(|| self.fs.commit(node), Err)
     }
 
     fn create(

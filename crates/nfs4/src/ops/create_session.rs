@@ -35,6 +35,9 @@ pub(super) fn create_session(
         security: security(&args.sec_parms.0),
     };
     let made = compound.engine().create_session(compound.now(), &wanted).map_err(refused)?;
+    let session = compound.engine().session(&made.session);
+    let address = compound.visitor.local();
+    session.zip(address).iter().for_each(|(session, address)| session.made_at(*address));
     if made.back.is_some() {
         compound.offer_line();
     }

@@ -45,7 +45,10 @@ pub fn script(layout: &FixtureTree, operation: Operation, pages: &Pages) -> Resu
             let offsets = (0..LARGE_BYTES).step_by(bytes as usize);
             script.templates = offsets.map(|offset| read(offset, bytes)).collect();
         }
-        Operation::InSession(InSession::OpenClose) => pairs(&mut script, Verb::Open, Verb::Close),
+        // No system call belongs to a layout: it is compared with an open, which it follows.
+        Operation::InSession(InSession::OpenClose | InSession::Layout(_)) => {
+            pairs(&mut script, Verb::Open, Verb::Close);
+        }
         Operation::InSession(InSession::LockUnlock) => pairs(&mut script, Verb::Lock, Verb::Unlock),
         Operation::Readdirplus => {
             for name in &pages.listed {

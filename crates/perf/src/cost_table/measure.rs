@@ -49,14 +49,14 @@ pub(super) fn latency(bench: &Bench, operation: Operation) -> Result<Figures> {
 }
 
 /// The result of a load, with its cost to the server.
-pub(super) struct Sample {
+pub(crate) struct Sample {
     pub(super) outcome: Outcome,
     nanoseconds: u64,
 }
 
 impl Sample {
     /// Takes a sample. A load of a fifth of its length runs before it and does not count.
-    pub(super) fn take(
+    pub(crate) fn take(
         target: &ServerProcess,
         client: &mut Client,
         script: &CallTemplates,
@@ -73,7 +73,7 @@ impl Sample {
     }
 
     /// Processor time of the server for each call or entry, in microseconds.
-    pub(super) fn cost(&self) -> f64 {
+    pub(crate) fn cost(&self) -> f64 {
         self.nanoseconds as f64 / 1e3 / self.outcome.units as f64
     }
 

@@ -15,7 +15,8 @@ use crate::row_options::RowOptions;
 use crate::server_process::{self, SERVER_PROCESSOR, ServerProcess, TestBed};
 use comity_bench::process;
 
-pub use line::Line;
+pub use line::{Line, Spread};
+pub(crate) use measure::Sample;
 
 /// Options of the table.
 #[derive(Debug, Clone, clap::Args)]

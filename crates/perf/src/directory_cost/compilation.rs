@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::delayed_line::DelayedLine;
-use super::figure::JudgedFigure;
 use super::site::DelegationBench;
+use crate::judged_figure::JudgedFigure;
 
 /// Include directories.
 const DIRECTORIES: usize = 40;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use super::figure::JudgedFigure;
 use super::site::DelegationBench;
+use crate::judged_figure::JudgedFigure;
 
 /// Files that are made.
 const FILES: usize = 20;

@@ -13,8 +13,8 @@ use comity_state::{
 };
 use comity_vfs::{Cred, Disk, Gid, Handle, Uid};
 
-use super::figure::JudgedFigure;
 use super::site::DelegationBench;
+use crate::judged_figure::JudgedFigure;
 
 /// Number of directory delegations in a full run, and in a quick run.
 const DELEGATIONS: (usize, usize) = (100_000, 20_000);

@@ -4,20 +4,18 @@
 mod compilation;
 mod creation;
 mod delayed_line;
-mod figure;
 mod many;
 mod repeated_looks;
 mod search;
 mod simulator;
 mod site;
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use self::figure::JudgedFigure;
 use self::site::DelegationBench;
+use crate::judged_figure::{self, Measure};
 use crate::row_options::RowOptions;
 
 /// Options of the measurement.
@@ -31,11 +29,8 @@ pub struct Options {
     json: Option<PathBuf>,
 }
 
-/// The name and the function of a measure.
-type Measure = (&'static str, fn(&DelegationBench) -> Result<Vec<JudgedFigure>>);
-
 /// The measures, by the rows of the table that they give.
-const MEASURES: &[Measure] = &[
+const MEASURES: &[Measure<DelegationBench>] = &[
     ("looks", repeated_looks::measure),
     ("search", search::measure),
     ("compilation", compilation::measure),
@@ -50,15 +45,5 @@ const MEASURES: &[Measure] = &[
 /// The server or a mount does not start, or the figures cannot be written.
 pub fn run(options: &Options) -> Result<bool> {
     let bench = DelegationBench::make(&options.rows)?;
-    figure::print_header();
-    let mut rows = Vec::new();
-    for (name, measure) in MEASURES.iter().filter(|(name, _)| options.rows.is_wanted(name)) {
-        let measured = measure(&bench).with_context(|| (*name).to_owned())?;
-        measured.iter().for_each(JudgedFigure::print);
-        rows.extend(measured);
-    }
-    if let Some(path) = &options.json {
-        fs::write(path, figure::as_json(&rows)).with_context(|| path.display().to_string())?;
-    }
-    Ok(rows.iter().all(JudgedFigure::is_met))
+    judged_figure::run((MEASURES, &bench), &options.rows, options.json.as_deref())
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::figure::JudgedFigure;
 use super::site::{DelegationBench, OperationCounts};
+use crate::judged_figure::JudgedFigure;
 
 /// Files of the directory.
 const FILES: usize = 50;

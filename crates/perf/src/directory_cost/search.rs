@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::figure::JudgedFigure;
 use super::site::{DelegationBench, MountedExport, Site};
+use crate::judged_figure::JudgedFigure;
 
 /// Include directories.
 const DIRECTORIES: usize = 40;

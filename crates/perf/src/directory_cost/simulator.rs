@@ -8,8 +8,8 @@ use anyhow::{Result, ensure};
 use clap::ValueEnum as _;
 use comity_bench::dirsim::{self, CallCounts, Pattern, PolicyName, Settings};
 
-use super::figure::JudgedFigure;
 use super::site::{DelegationBench, MountedExport, OperationCounts, Site};
+use crate::judged_figure::JudgedFigure;
 
 /// Clients of each trace.
 const CLIENTS: u32 = 2;

@@ -1,10 +1,9 @@
 use anyhow::{Context, Result};
-use comity_bench::runner::{Chosen, Plan, Resets, run};
-use comity_bench::suite::{Interrupt, Outcome, Parameters, Place, Preset, Sample};
+use comity_bench::suite::{Outcome, Place, Sample};
 use comity_bench::targets::{Options as TargetOptions, Spec};
-use comity_bench::workload;
 
 use super::Options;
+use crate::workload_run;
 
 /// Runs of `PostMark` for each round of the other figures: one takes a second.
 const ROUNDS_A_ROUND: u32 = 4;
@@ -25,31 +24,14 @@ pub(super) struct OverTls {
 /// # Errors
 /// The server does not start, or fails an operation.
 pub(super) fn run_postmark(options: &Options, rounds: usize) -> Result<OverTls> {
-    let output = tempfile::tempdir()?;
-    let all = workload::all();
-    let discfs = all.into_iter().find(|each| each.name() == "discfs").context("no discfs")?;
-    let mut parameters = Parameters::preset(discfs.parameters(), Preset::Paper);
+    let (discfs, mut parameters) = workload_run::of_paper("discfs")?;
     let parts = discfs.parameters().iter().find(|each| each.name == "parts");
     parameters.set(parts.context("no parts")?, "postmark")?;
     let target = Spec::parse(&format!("peer:keys={}", options.directory.display()))?;
     let comity = std::path::absolute(&options.comity)?;
-    let plan = Plan {
-        chosen: vec![Chosen { workload: discfs, parameters }],
-        targets: vec![target],
-        options: TargetOptions { comity: Some(comity), ..TargetOptions::default() },
-        rounds: ROUNDS_A_ROUND * rounds as u32,
-        limit: None,
-        seed: 1,
-        preset: Preset::Paper,
-        here: false,
-        keep: false,
-        resume: false,
-        output: output.path().join("result"),
-        before_run: Vec::new(),
-        resets: Resets::default(),
-        quiet: true,
-    };
-    Ok(ratios(&run(&plan, &Interrupt::default())?))
+    let target = (vec![target], TargetOptions { comity: Some(comity), ..TargetOptions::default() });
+    let rounds = ROUNDS_A_ROUND * rounds as u32;
+    Ok(ratios(&workload_run::in_rounds((discfs, parameters), target, rounds)?))
 }
 
 /// The ratios of the fastest runs: other work on the machine only makes a run slower.

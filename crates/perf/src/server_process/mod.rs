@@ -19,7 +19,7 @@ use comity_bench::prober;
 use comity_bench::prober::Pages;
 use comity_bench::prober::nfs3::Prober;
 use comity_bench::process::{CpuTime, Server};
-use comity_bench::targets::{self, Ganesha, wait_for_export};
+use comity_bench::targets::{self, Ganesha, GaneshaBackEnd, wait_for_export};
 
 pub use baseline::start as start_raw;
 pub use comity::{ServerOptions, TestBed};
@@ -143,7 +143,7 @@ impl ServerProcess {
 }
 
 /// Waits until an NFS server offers the tree. It serves NFS and MOUNT at `address`.
-fn nfs_server(
+pub(crate) fn nfs_server(
     name: &'static str,
     layout: &FixtureTree,
     address: SocketAddr,
@@ -163,8 +163,20 @@ pub fn start_ganesha(
     work: &Path,
     processors: &[usize],
 ) -> Result<ServerProcess> {
+    start_ganesha_on((layout, work), GaneshaBackEnd::Vfs, processors)
+}
+
+/// Starts nfs-ganesha on a tree in one of its back ends.
+///
+/// # Errors
+/// If the server does not start.
+pub(crate) fn start_ganesha_on(
+    (layout, work): (&FixtureTree, &Path),
+    back_end: GaneshaBackEnd<'_>,
+    processors: &[usize],
+) -> Result<ServerProcess> {
     let Ganesha { address, root, server, rpcbind } =
-        targets::start_ganesha(layout.root(), work, processors)?;
+        targets::start_ganesha((layout.root(), back_end), work, processors)?;
     let (layout, speaks, servers) = (layout.clone(), Speaks::Nfs { root }, vec![server, rpcbind]);
     Ok(ServerProcess { name: "ganesha", address, layout, speaks, servers })
 }

@@ -110,5 +110,5 @@ fn results(call: &mut Decoder<'_>, reply: &mut Encoder) -> Result<bool> {
     if operation > 0 {
         reply.value(&CbResultHead { operation, status: 0 });
     }
-    Ok(operation == operation::CB_RECALL)
+    Ok([operation::CB_RECALL, operation::CB_LAYOUTRECALL].contains(&operation))
 }

@@ -3,13 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on ends")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_placement::limits::UNIT_BYTES_MIN;
 use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings, ReachFiles};
-use comity_vfs::{Cred, Disk, Fs, Gid, Handle, LinkState, Name, Result, Status, Threshold, Uid};
+use comity_vfs::{
+    Cred, Disk, Fs, Gid, Handle, LinkState, Name, Result, Space, Status, Threshold, Uid,
+};
 
 /// The stripe unit in bytes.
 pub const UNIT: u64 = UNIT_BYTES_MIN as u64;
@@ -18,6 +20,8 @@ pub const UNIT: u64 = UNIT_BYTES_MIN as u64;
 pub struct Store {
     pub fs: Arc<dyn Fs>,
     pub is_down: AtomicBool,
+    /// The bytes that it says are available.
+    pub bytes_available: AtomicU64,
 }
 
 impl ReachFiles for Store {
@@ -34,7 +38,9 @@ impl ReachFiles for Store {
 
     fn state(&self) -> LinkState {
         let is_up = !self.is_down.load(Ordering::Relaxed);
-        LinkState { is_up, since: Instant::now(), last_error: None, space: None }
+        let bytes_available = self.bytes_available.load(Ordering::Relaxed);
+        let space = Some(Space { bytes_available, ..Space::default() });
+        LinkState { is_up, since: Instant::now(), last_error: None, space }
     }
 }
 
@@ -54,7 +60,10 @@ impl World {
 
     /// The same, where the data servers of these numbers are being drained.
     pub fn draining(below: Arc<dyn Fs>, stores: Vec<Arc<dyn Fs>>, draining: &[usize]) -> Self {
-        let store = |fs| Arc::new(Store { fs, is_down: AtomicBool::new(false) });
+        let store = |fs| {
+            let (is_down, bytes_available) = (AtomicBool::new(false), AtomicU64::new(1 << 40));
+            Arc::new(Store { fs, is_down, bytes_available })
+        };
         let stores: Vec<Arc<Store>> = stores.into_iter().map(store).collect();
         let settings = settings(&stores, draining);
         let placed = Placed::new(Arc::clone(&below), PlacementKey::new([7; 16]), settings);

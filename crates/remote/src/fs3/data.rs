@@ -131,10 +131,7 @@ impl Remote3 {
         };
         let committed = match ok(reply.read::<Commit3res>()) {
             Ok(committed) => committed,
-            Err(Status::Stale) => {
-                self.unstable.forget(node);
-                return Ok(None);
-            }
+            Err(Status::Stale) => return self.commit_stale(node),
             Err(status) => return self.commit_without_data(node, status),
         };
         match turn.end(committed.verf)? {
@@ -144,6 +141,16 @@ impl Remote3 {
                 self.getattr(node).map(Some)
             }
         }
+    }
+
+    /// Handles an object that the server does not know: it was removed, with which its changes are
+    /// stable. A server that does not know its root either has restarted and does not serve the
+    /// file system yet, so the data is kept for a later commit: the failure is not final.
+    fn commit_stale(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        let root = self.getattr(&self.root);
+        root.map_err(|status| if status == Status::Stale { Status::Io } else { status })?;
+        self.unstable.forget(node);
+        Ok(None)
     }
 
     /// Handles an object that the server refuses to commit: changes of a directory are stable once

@@ -160,10 +160,7 @@ impl Remote4 {
             Ok(verifier) => verifier,
             // Changes of a directory are stable once they are answered.
             Err(OpFailure::Status(Nfsstat4::IsDir)) => return self.getattr(node).map(Some),
-            Err(OpFailure::Status(Nfsstat4::Stale)) => {
-                self.unstable.forget(node);
-                return Ok(None);
-            }
+            Err(OpFailure::Status(Nfsstat4::Stale)) => return self.commit_stale(node),
             Err(failure) => return Err(failure.into()),
         };
         match turn.end(verifier)? {
@@ -173,6 +170,16 @@ impl Remote4 {
                 self.getattr(node).map(Some)
             }
         }
+    }
+
+    /// Handles an object that the server does not know: it was removed, with which its changes are
+    /// stable. A server that does not know its root either has restarted and does not serve the
+    /// file system yet, so the data is kept for a later commit: the failure is not final.
+    fn commit_stale(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        let root = self.getattr(&self.root);
+        root.map_err(|status| if status == Status::Stale { Status::Io } else { status })?;
+        self.unstable.forget(node);
+        Ok(None)
     }
 
     /// Writes lost data again with FILE_SYNC.

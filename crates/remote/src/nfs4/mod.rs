@@ -3,14 +3,18 @@
 mod attributes;
 mod compound;
 mod failure;
+mod layout;
 mod listing;
 mod locker;
 mod opened;
 mod session;
+mod write_head;
 
 pub use attributes::{OBJECT, Values, made, metadata, owned};
 pub use compound::{Compound, Reply, Results};
+pub use layout::GotLayout;
 pub use listing::{Page, list, page_of};
 pub use locker::{Locker, Stretch};
 pub use opened::{Opened, Opening};
 pub use session::{Backchannel, Session, Wire};
+pub use write_head::WriteHead;

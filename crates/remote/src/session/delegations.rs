@@ -27,12 +27,13 @@ impl ClientMachine {
         now: Duration,
         (file, owner): (ServerHandle, &Arc<OpenOwner>),
         (stateid, kind): (Stateid4, DelegationKind),
-        is_recalled: bool,
+        (is_recalled, is_reclaimed): (bool, bool),
     ) {
         if let Some(held) = self.states.delegation_mut(&file) {
-            // It was reclaimed, or granted again with another open. If `other` differs it is a new
-            // delegation: the earlier one may have ended without notice.
-            let is_same = held.stateid.other == stateid.other;
+            // It was reclaimed, or granted again with another open. If `other` of one that was not
+            // reclaimed differs, it is a new delegation: the earlier one may have ended without
+            // notice.
+            let is_same = is_reclaimed || held.stateid.other == stateid.other;
             (held.stateid, held.kind, held.owner) = (stateid, kind, Arc::clone(owner));
             held.known = None;
             if !is_same {
@@ -62,14 +63,16 @@ impl ClientMachine {
         self.is_lease_certain(now).then_some(held.kind)
     }
 
-    /// The number of the delegation of a file, if it may be used now.
+    /// The number of the delegation of a file, as long as it keeps other clients from changing the
+    /// file: a recalled one until its return begins.
     pub(crate) fn file_grant(
         &self,
         now: Duration,
         file: &ServerHandle,
     ) -> Option<DelegationNumber> {
-        self.delegation(now, file)?;
-        self.states.delegation(file).map(|held| DelegationNumber(held.number))
+        let is_of_file = |held: &&HeldDelegation| !held.is_returning && held.grant.is_none();
+        let held = self.states.delegation(file).filter(is_of_file)?;
+        self.is_lease_certain(now).then_some(DelegationNumber(held.number))
     }
 
     /// Notes the size of a delegated file whose modified data is still cached here; `None` once all
@@ -127,7 +130,8 @@ impl ClientMachine {
         self.overdue.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Returns recalled delegations that are overdue: the server would soon revoke them.
+    /// Returns recalled delegations that are overdue: the server would soon revoke them. Data that
+    /// the user of the session has not written yet must not be written over later changes.
     pub(super) fn return_overdue(&mut self, now: Duration) {
         while let Some(((at, _), _)) = self.overdue.first_key_value()
             && *at <= now
@@ -136,6 +140,7 @@ impl ClientMachine {
             let is_due = |held: &HeldDelegation| held.recalled.is_some() && !held.is_returning;
             if self.states.delegation(&file).is_some_and(is_due) {
                 self.note(Notice::ReturnedLate(file));
+                self.tell(StateEvent::DelegationLost(file));
                 self.begin_return(now, &file);
             }
         }

@@ -154,9 +154,11 @@ impl ClientMachine {
         if task.has_turn {
             open.is_busy = false;
         }
+        let is_reclaimed = matches!(task.claim, TaskClaim::Previous(Some(_)));
         if let Some((stateid, kind, is_recalled)) = opened.delegation {
-            self.delegated(now, (file, &task.owner), (stateid, kind), is_recalled);
-        } else if matches!(task.claim, TaskClaim::Previous(Some(_))) {
+            let about = (is_recalled, is_reclaimed);
+            self.delegated(now, (file, &task.owner), (stateid, kind), about);
+        } else if is_reclaimed {
             self.lose_delegation(&file);
         }
         match task.claim {

@@ -1,9 +1,8 @@
 use std::collections::HashMap;
 use std::mem::take;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread};
 
-use comity_vfs::{Handle, Interrupt, Result, Status};
+use comity_vfs::{Handle, Result, Status, WaitingThreads};
 
 use super::copies::Copies;
 use super::file_writes::{Begun, FileWrites};
@@ -25,7 +24,7 @@ struct WritesState {
     /// True while a thread commits a file to make room.
     is_relieving: bool,
     /// Threads that wait for a change.
-    crowd: Vec<Thread>,
+    crowd: WaitingThreads,
 }
 
 /// Permission to write a file; several threads may have one.
@@ -166,19 +165,8 @@ impl UnstableWrites {
     }
 
     /// Waits until `attempt` succeeds; it is repeated after each change.
-    fn wait<T>(&self, mut attempt: impl FnMut(&mut WritesState) -> Option<T>) -> Result<T> {
-        loop {
-            let mut state = self.state();
-            if let Some(done) = attempt(&mut state) {
-                return Ok(done);
-            }
-            state.crowd.push(thread::current());
-            drop(state);
-            if Interrupt::is_raised() {
-                return Err(Status::Interrupted);
-            }
-            thread::park();
-        }
+    fn wait<T>(&self, attempt: impl FnMut(&mut WritesState) -> Option<T>) -> Result<T> {
+        WaitingThreads::wait(&self.0, |state| &mut state.crowd, attempt)
     }
 
     fn state(&self) -> MutexGuard<'_, WritesState> {
@@ -336,12 +324,13 @@ impl WritesState {
     }
 
     fn wake(&mut self) {
-        self.crowd.drain(..).for_each(|thread| thread.unpark());
+        self.crowd.wake();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
     use std::time::{Duration, Instant};
 
     use super::*;

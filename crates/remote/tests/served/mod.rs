@@ -105,6 +105,11 @@ impl TestServer {
         self.running = Some(Running { server, memory, _ticking: ticking });
     }
 
+    /// Serves another file system from the next start on; returns the one that was served.
+    pub(crate) fn exchange(&mut self, fs: Arc<dyn Fs>) -> Arc<dyn Fs> {
+        std::mem::replace(&mut self.fs, fs)
+    }
+
     pub(crate) fn restart(&mut self) {
         self.stop();
         self.resume();

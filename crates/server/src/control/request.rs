@@ -108,6 +108,17 @@ pub enum Request {
         /// The cookie after which the page begins.
         after: u64,
     },
+    /// Compares the bytes of a range of a file's good mirrors.
+    PlacementBytes {
+        /// The path of the export.
+        export: PathBuf,
+        /// The handle of the file, from the answer to [`Self::PlacementFiles`].
+        file: Vec<u8>,
+        /// The offset of the range.
+        offset: u64,
+        /// The length of the range; up to the end of the file if none is given.
+        length: Option<u64>,
+    },
     /// Writes the labels of the data files of a page of a directory.
     PlacementLabels {
         /// The path of the export.
@@ -140,6 +151,17 @@ pub enum Request {
         /// The handle of the file, from the answer to [`Self::PlacementFiles`].
         file: Vec<u8>,
     },
+    /// Dials a data server that a placement does not have yet, and looks whether it could have it.
+    PlacementTry {
+        /// The path of the export.
+        export: PathBuf,
+        /// The name that the data server gets.
+        name: String,
+        /// Its host, with or without a port.
+        address: String,
+        /// The path that it exports, if it is a stock server.
+        path: Option<String>,
+    },
     /// Tells that a walk over all files has found none that names a data server that is being
     /// drained.
     PlacementDrained {
@@ -163,6 +185,28 @@ pub enum Request {
     },
     /// Asks for the heads of the cluster and the exports that they serve.
     Cluster,
+    /// Moves an export, and those with the same address, to another head of the cluster: begins the
+    /// move, or asks for the state of one that is under way.
+    ClusterMove {
+        /// The path of the export.
+        export: PathBuf,
+        /// The name of the head.
+        to: String,
+        /// True to ask only whether the move is possible.
+        dry_run: bool,
+        /// A number that differs in each run of the command.
+        run: u64,
+    },
+    /// Marks a head of the cluster as drained, so that its exports move to others.
+    ClusterDrain {
+        /// The name of the head.
+        head: String,
+    },
+    /// Takes the mark of a drained head away.
+    ClusterUndrain {
+        /// The name of the head.
+        head: String,
+    },
     /// Cancels the move of exports that is under way.
     CancelMigration,
     /// Asks what the moves of exports to peers would change: begins to ask the peers for their
@@ -201,9 +245,14 @@ impl ControlRequest for Request {
             | Self::Exports { .. }
             | Self::PlacementFiles { .. }
             | Self::PlacementStored { .. }
+            | Self::PlacementBytes { .. }
+            | Self::PlacementTry { .. }
             | Self::PlacementLabels { .. }
             | Self::PlacementRebuild { .. }
             | Self::Migrate { .. }
+            | Self::ClusterMove { .. }
+            | Self::ClusterDrain { .. }
+            | Self::ClusterUndrain { .. }
             | Self::Advise { .. }
             | Self::Explain { .. } => CONTROL_WORK_SECONDS,
             _ => CONTROL_ANSWER_SECONDS,

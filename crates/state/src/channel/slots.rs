@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::attrs::ChannelAttrs;
 use super::exported::{ExportedReply, ExportedSession, ExportedSlot};
 use super::request::{Sequence, SequenceAnswer};
-use crate::limits::{SLOT_RECALL_REST, SLOTS_MIN};
+use crate::limits::{SKIPPED_MAX, SLOT_RECALL_REST, SLOTS_MIN};
 use crate::memory_pool::Portion;
 use crate::{Error, Limits, Result};
 
@@ -34,6 +34,9 @@ struct Slot {
     /// Value of `lowered` when the last reply on this slot was made, which contained the target.
     told: u16,
     kept: CachedReply,
+    /// True if another server may have answered requests after the last one known here. All that it
+    /// could answer to them is DELAY.
+    may_skip: bool,
     /// The last whole reply that was kept. Its buffer is reused for the next reply.
     reply: Vec<u8>,
 }
@@ -132,6 +135,12 @@ impl Slots {
         }
     }
 
+    /// Takes the next request of each slot although requests before it are missing. While the
+    /// address by which the client comes moves from server to server, the first one answers DELAY.
+    pub(crate) fn expect_gaps(&mut self) {
+        self.slots.iter_mut().for_each(|slot| slot.may_skip = true);
+    }
+
     /// Frees the memory of all slots.
     pub(crate) fn close(&mut self, replies: Portion<'_>) {
         if !std::mem::replace(&mut self.closed, true) {
@@ -149,7 +158,8 @@ impl Slots {
         if args.highest_slot >= count {
             return Err(Error::BadHighSlot);
         }
-        if args.seqid == slot.seqid.wrapping_add(1) && !slot.busy {
+        if slot.is_next(args.seqid) && !slot.busy {
+            slot.may_skip = false;
             (slot.seqid, slot.busy, slot.digest) = (args.seqid, true, args.digest);
             slot.kept = CachedReply::Nothing;
             // The client has the reply to the slot's last request, or it would not send another.
@@ -249,7 +259,13 @@ impl Slot {
             ExportedReply::Whole(reply) => (CachedReply::Whole, reply.to_vec()),
             ExportedReply::Sequence(answer) => (CachedReply::Sequence(*answer), Vec::new()),
         };
-        Self { seqid: slot.seqid, busy: false, digest: slot.digest, told: 0, kept, reply }
+        let (seqid, digest) = (slot.seqid, slot.digest);
+        Self { seqid, digest, kept, reply, ..Self::default() }
+    }
+
+    fn is_next(&self, seqid: u32) -> bool {
+        let most = if self.may_skip { SKIPPED_MAX } else { 1 };
+        (1..=most).contains(&seqid.wrapping_sub(self.seqid))
     }
 
     fn retry(&self, args: &Sequence) -> Result<SlotAnswer> {

@@ -62,7 +62,8 @@ pub struct ExportedClient {
 
 impl ExportedClient {
     /// Returns the name under which an engine knows it.
-    pub(crate) fn recorded(&self) -> RecordedClient {
+    #[must_use]
+    pub fn recorded(&self) -> RecordedClient {
         self.name.by(self.protocol, self.introduced_by)
     }
 }

@@ -409,6 +409,12 @@ impl Client {
         Record::Client(self.recorded(), Some(self.identity()))
     }
 
+    /// Returns the record that lets it reclaim after a restart of the server, but not what it must
+    /// not reclaim already.
+    pub(crate) fn arrival_record(&self) -> Record {
+        Record::Arrived(self.recorded(), Some(self.identity()))
+    }
+
     /// Returns the identity by which it is recognized after a restart of the server.
     pub(crate) fn identity(&self) -> Identity {
         let Caller { principal, origin } = self.introduced_by;

@@ -33,9 +33,9 @@ impl Moves {
         self.0.retain(|it| !it.exports.contains(&export));
     }
 
-    /// Forgets the moves of a volume.
-    pub(crate) fn end(&mut self, volume: u64) {
-        self.0.retain(|it| it.volume != volume);
+    /// Forgets the moves of which this returns true, by their volumes and exports.
+    pub(crate) fn end(&mut self, is_over: impl Fn(u64, &[u32]) -> bool) {
+        self.0.retain(|it| !is_over(it.volume, &it.exports));
     }
 
     /// Returns whether the client has to hear of nothing.
@@ -68,7 +68,7 @@ mod tests {
     fn the_moves_of_a_volume_end_together_and_their_number_is_bounded() {
         let mut moves = Moves::default();
         (0..2).for_each(|volume| moves.note(volume, &[7]));
-        moves.end(1);
+        moves.end(|volume, _| volume == 1);
         assert_eq!(moves.0, [Move { volume: 0, exports: [7].into() }]);
         (0..=MOVES_MAX as u32).for_each(|export| moves.note(2, &[export]));
         assert_eq!(moves.0.len(), MOVES_MAX);

@@ -171,6 +171,11 @@ impl Layouts {
         self.0.as_deref().is_some_and(|it| it.size.is_doubtful())
     }
 
+    /// Returns whether clients may write to data servers, or have done so a moment ago.
+    pub(crate) fn may_be_written(&self) -> bool {
+        self.0.as_deref().is_some_and(|it| it.unfenced || !it.size.is_settled())
+    }
+
     /// Notes that data servers have still to refuse handles; returns whether that is new.
     pub(crate) fn begin_fence(&mut self) -> bool {
         !std::mem::replace(&mut self.0.get_or_insert_default().unfenced, true)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::client_state::{State, StateKind};
-use crate::{Client, ClientProtocol, Engine};
+use crate::{Client, ClientProtocol, Engine, Record};
 
 impl Engine {
     /// Forgets revoked states of clients that were told of them for the time of a lease.
@@ -38,7 +38,7 @@ impl Engine {
         lapsed.iter().for_each(|number| drop(state.holdings.remove(*number)));
         client.note_revoked(&state);
         if has_sessions && !lapsed.is_empty() && state.holdings.counts().revoked == 0 {
-            self.record(client.record());
+            self.record(Record::RevocationsKnown(client.recorded()));
         }
     }
 }

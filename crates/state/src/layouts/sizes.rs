@@ -44,6 +44,13 @@ impl Engine {
         self.files.look(key, |file| file.state().layouts.is_size_doubtful()).unwrap_or(false)
     }
 
+    /// Returns whether clients may write to the data servers of a file: from the first layout for
+    /// writing until there is none, the fence is raised if one is due, and the size is known.
+    #[must_use]
+    pub fn may_be_written_by_layouts(&self, key: &FileKey) -> bool {
+        self.files.look(key, |file| file.state().layouts.may_be_written()).unwrap_or(false)
+    }
+
     /// Notes that a LAYOUTCOMMIT has told how far a client has written (RFC 8881, 18.42), so that
     /// the return of its layout leaves no doubt.
     ///

@@ -1,6 +1,7 @@
 //! Clients that move to another engine with their state, as plain values. Only layouts stay behind.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,18 @@ pub(super) struct ExportedPart<'a> {
     pub(super) waiting: &'a HashSet<u64>,
     /// True if it is all of the client's state, so that its sessions belong to it.
     pub(super) whole: bool,
+    /// The address that moves, if one does: the sessions that were made by it belong to the part,
+    /// and no others.
+    pub(super) address: Option<IpAddr>,
+}
+
+impl ExportedPart<'_> {
+    fn has_session(&self, session: &Session) -> bool {
+        match self.address {
+            Some(address) => session.channels().address == Some(address),
+            None => self.whole,
+        }
+    }
 }
 
 /// A client whose state was imported, and what is needed to undo that.
@@ -75,7 +88,8 @@ impl Engine {
     /// [`Error::Expired`]: the client was forgotten. [`Error::StaleClientid`]: it is not confirmed.
     /// [`Error::Delay`]: a request of it, or a notification to it, is under way.
     pub fn export_client(&self, now: Duration, client: &Arc<Client>) -> Result<ExportedClient> {
-        let part = ExportedPart { of: &|_| true, waiting: &HashSet::new(), whole: true };
+        let waiting = &HashSet::new();
+        let part = ExportedPart { of: &|_| true, waiting, whole: true, address: None };
         self.export_part(now, client, &part)
     }
 
@@ -94,8 +108,8 @@ impl Engine {
         if state.holdings.states().any(|it| awaits_notices(client, it)) {
             return Err(Error::Delay);
         }
-        let sessions = state.sessions.iter().filter(|_| part.whole);
-        let sessions = sessions.filter_map(|id| self.session(id));
+        let sessions = state.sessions.iter().filter_map(|id| self.session(id));
+        let sessions = sessions.filter(|session| part.has_session(session));
         let sessions: Result<_> = sessions.map(|session| session.exported(now)).collect();
         let states = state.holdings.states().filter(|(_, it)| (part.of)(&it.file.key));
         let export =
@@ -206,9 +220,8 @@ impl Engine {
             self.effect_queue.push(Effect::Probe { client: Arc::clone(client) });
         }
         if exported.reclaim_complete {
-            self.record(client.record());
+            self.record(client.arrival_record());
         }
-        // The record of the client clears its list of revoked files, so they are appended again.
         let revoked = client.state().holdings.revoked_files();
         for file in revoked {
             self.record(Record::Revoked(client.recorded(), file));
@@ -253,6 +266,9 @@ impl Engine {
         let is_new = |it: &&ExportedSession| !state.sessions.contains(&it.id);
         let new: Vec<_> = exported.sessions.iter().filter(is_new).collect();
         for session in new.iter().skip(new.len().saturating_sub(room)) {
+            if self.session(&session.id).is_some() {
+                return Err(Error::ClidInuse);
+            }
             state.sessions.push(self.import_session(now, client, session)?);
         }
         for owner in &exported.owners {
@@ -260,6 +276,31 @@ impl Engine {
             state.holdings.restore_owner(owner.number, restored)?;
         }
         exported.states.iter().try_for_each(|it| self.import_one(now, client, state, it))
+    }
+
+    /// Adds the sessions with which a client came by an address. A client that is known here by
+    /// another clientid goes on in them, too, since it does not notice that the address has moved.
+    pub(super) fn keep_sessions(
+        &self,
+        now: Duration,
+        (client, exported): (&Arc<Client>, &ExportedClient),
+        address: IpAddr,
+    ) {
+        for it in &exported.sessions {
+            let mut state = client.state();
+            let is_full = state.sessions.len() >= self.settings.limits.sessions_per_client;
+            if self.session(&it.id).is_none() && !is_full {
+                // Without memory for its replies the client makes another one.
+                state.sessions.extend(self.import_session(now, client, it));
+            }
+            drop(state);
+            if let Some(session) = self.session(&it.id) {
+                session.made_at(address);
+                let mut channels = session.channels();
+                channels.slots.catch_up(it);
+                channels.slots.expect_gaps();
+            }
+        }
     }
 
     fn import_session(
@@ -271,7 +312,7 @@ impl Engine {
         let slots = Slots::imported(self.replies(client), exported)?;
         let (channel, connections) = (exported.back.clone(), Connections::default());
         let back = Back { channel, connections, fault: false, worked: false };
-        let channels = Mutex::new(Channels { slots, back });
+        let channels = Mutex::new(Channels { slots, back, address: None });
         let made = now.saturating_sub(exported.age);
         let (id, fore) = (exported.id, exported.fore);
         self.sessions.insert(Arc::new(Session {

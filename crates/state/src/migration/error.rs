@@ -20,6 +20,8 @@ pub enum ExportRefusal {
     /// Clients have layouts of this file, or its fence has to be raised
     /// ([`crate::Engine::recall_volume`]).
     Layout(FileKey),
+    /// This file is used through several exports, not all of which may be moving.
+    SeveralExports(FileKey),
 }
 
 /// A section of the bytes of a volume.
@@ -86,6 +88,9 @@ impl fmt::Display for ExportRefusal {
             Self::Copy(client) => write!(f, "a copy of client {client} is under way"),
             Self::DirectoryDelegation(_) => f.write_str("a directory is delegated"),
             Self::Layout(_) => f.write_str("a client has a layout of a file"),
+            Self::SeveralExports(_) => f.write_str(
+                "a file is used through several exports, as one with hard links in them is",
+            ),
         }
     }
 }

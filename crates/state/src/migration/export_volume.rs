@@ -1,5 +1,5 @@
 //! The state of a volume as a plain value. All state of a file is decided in one place, so that a
-//! volume moves as a whole, whichever exports show it.
+//! volume moves as a whole, whichever exports show it, or exports move that share no files.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use super::clients::ExportedPart;
 use super::error::ExportRefusal;
+use super::moving_files::MovingFiles;
 use crate::client_state::ClientState;
 use crate::file::File;
 use crate::{Client, DelegationKind, Engine, ExportedClient, ExportedFile, FileKey, Result};
 
-/// All state that clients have of the files of a volume.
+/// All state that clients have of the files of a volume, or of some of its exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedVolume {
     /// The number of the volume ([`FileKey::volume`]).
@@ -23,39 +24,56 @@ pub struct ExportedVolume {
 }
 
 impl Engine {
-    /// Returns all state of a volume as a plain value. A client that has other state, too, is
+    /// Returns all state of files as a plain value. A client that has other state, too, is
     /// exported without its sessions: it keeps them here, and makes new ones under its clientid
-    /// where it finds the volume. The state also stays in this engine.
+    /// where it finds the files. The state also stays in this engine.
     ///
-    /// No request for the volume may be served from the begin of the call until either engine
-    /// serves the volume.
+    /// No request for the files may be served from the begin of the call until either engine
+    /// serves them.
     ///
     /// # Errors
     /// [`ExportRefusal`]: something cannot be exported now. Nothing is left out silently.
     pub fn export_volume(
         &self,
         now: Duration,
-        volume: u64,
+        moving: impl Into<MovingFiles>,
     ) -> Result<ExportedVolume, ExportRefusal> {
-        if self.is_in_grace() {
+        let moving = moving.into();
+        if self.is_in_grace() || self.has_grace_at(&moving) {
             return Err(ExportRefusal::Grace);
         }
-        let files = self.files_of(volume);
+        let files = self.files_of(&moving);
         files.iter().try_for_each(|file| can_move(file))?;
+        self.are_of_one_export(&moving)?;
         files.iter().for_each(|file| self.drop_gone_waiters(now, file));
         let waiting = files.iter().flat_map(|file| file.state().locks.queue());
         let waiting = waiting.map(|queued| queued.wish.owner).collect();
         let clients = self.clients.all().into_iter();
         let clients = clients.filter_map(|client| {
-            self.export_client_of(now, &client, (volume, &waiting)).transpose()
+            self.export_client_of(now, &client, (&moving, &waiting)).transpose()
         });
         let clients = clients.collect::<Result<_, _>>()?;
         let files = files.iter().filter_map(|file| self.export_file(now, file)).collect();
-        Ok(ExportedVolume { volume, clients, files })
+        Ok(ExportedVolume { volume: moving.volume, clients, files })
     }
 
-    /// Exports a volume for an engine that takes it over. That engine continues the numbering of
-    /// each client's states. This one, which may serve other volumes to the same client, continues
+    fn has_grace_at(&self, moving: &MovingFiles) -> bool {
+        let exports = moving.exports.iter().flatten();
+        exports.copied().any(|export| self.export_graces.of(export).is_some())
+    }
+
+    /// Checks that no file is used through several exports, if not the whole volume moves.
+    fn are_of_one_export(&self, moving: &MovingFiles) -> Result<(), ExportRefusal> {
+        if moving.exports.is_none() {
+            return Ok(());
+        }
+        let files = self.files_of(&MovingFiles::from(moving.volume));
+        let shared = files.iter().find(|file| file.state().by_many_exports);
+        shared.map_or(Ok(()), |file| Err(ExportRefusal::SeveralExports(file.key)))
+    }
+
+    /// Exports files for an engine that takes them over. That engine continues the numbering of
+    /// each client's states. This one, which may serve other files to the same client, continues
     /// from a pseudo-random number. So the two engines hardly ever give the same stateid.
     ///
     /// # Errors
@@ -63,9 +81,9 @@ impl Engine {
     pub fn hand_over_volume(
         &self,
         now: Duration,
-        volume: u64,
+        moving: impl Into<MovingFiles>,
     ) -> Result<ExportedVolume, ExportRefusal> {
-        let mut exported = self.export_volume(now, volume)?;
+        let mut exported = self.export_volume(now, moving)?;
         for it in &mut exported.clients {
             let Some(client) = self.clients.get(it.id) else { continue };
             let mut state = client.state();
@@ -75,14 +93,14 @@ impl Engine {
         Ok(exported)
     }
 
-    /// Returns the state of a client, or none if it has no state of the volume.
+    /// Returns the state of a client, or none if it has no state of the files.
     fn export_client_of(
         &self,
         now: Duration,
         client: &Arc<Client>,
-        (volume, waiting): (u64, &HashSet<u64>),
+        (moving, waiting): (&MovingFiles, &HashSet<u64>),
     ) -> Result<Option<ExportedClient>, ExportRefusal> {
-        let of = |file: &FileKey| file.volume == volume;
+        let of = |file: &FileKey| moving.has(file);
         let state = client.state();
         if !state.holdings.states().any(|(_, it)| of(&it.file.key)) {
             return Ok(None);
@@ -93,12 +111,13 @@ impl Engine {
             return Err(ExportRefusal::Copy(client.id));
         }
         drop(state);
-        let exported = self.export_part(now, client, &ExportedPart { of: &of, waiting, whole });
+        let part = ExportedPart { of: &of, waiting, whole, address: moving.address };
+        let exported = self.export_part(now, client, &part);
         exported.map(Some).map_err(|_| ExportRefusal::RequestUnderWay(client.id))
     }
 }
 
-/// Returns whether a client has no state of other volumes.
+/// Returns whether a client has no state of other files.
 pub(super) fn has_nothing_else(state: &ClientState, of: &dyn Fn(&FileKey) -> bool) -> bool {
     let copies = state.holdings.offloads.0.values();
     state.holdings.states().all(|(_, it)| of(&it.file.key))

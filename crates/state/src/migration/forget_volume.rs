@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use super::clients::ExportedPart;
 use super::export_volume::has_nothing_else;
+use super::moving_files::MovingFiles;
 use super::owners::owners_of;
 use crate::client_state::{ClientState, State, StateKind, lock_owner};
 use crate::file::{File, Holder};
-use crate::{Client, ClientProtocol, Engine, FileKey};
+use crate::{Client, ClientProtocol, Engine, FileKey, Record};
 
 impl Engine {
-    /// Drops all state of a volume, after another engine has taken it over
+    /// Drops all state of files, after another engine has taken them over
     /// ([`Engine::hand_over_volume`]): opens, locks, delegations, revoked states, copies, owners
     /// that wait, grants that are not acknowledged, delays, and messages to clients that were not
     /// sent yet. No client is notified and no lock is offered to the next owner, because all of
@@ -21,39 +22,40 @@ impl Engine {
     ///
     /// Each client of NFSv4 that loses state is told that its lease has moved, until it has asked
     /// where the exports are of which it had state (RFC 8881, 18.46.3; RFC 7530, 13.1.5.4):
-    /// [`Client::knows_place`]. `exports` are the exports of the volume, which refer to the other
+    /// [`Client::knows_place`]. `exports` are the exports of the files, which refer to the other
     /// server now.
     ///
     /// Clients keep their records in stable storage: a record says that a client may reclaim, not
     /// what. A client without state may open other files here at any time, and then reclaim them
-    /// after a restart. The files of this volume it cannot reclaim, since they are not served.
-    pub fn forget_volume(&self, now: Duration, volume: u64, exports: &[u32]) {
-        let files = self.files_of(volume);
+    /// after a restart. The files that have moved it cannot reclaim, since they are not served.
+    pub fn forget_volume(&self, now: Duration, moving: impl Into<MovingFiles>, exports: &[u32]) {
+        let moving = &moving.into();
+        let files = self.files_of(moving);
         let mut elsewhere = self.files.watched();
-        elsewhere.retain(|file| file.key.volume != volume);
+        elsewhere.retain(|file| !moving.has(&file.key));
         let (waiting, staying) = (waiting_in(&files), waiting_in(&elsewhere));
         drop(elsewhere);
         // The queues end first, so that no lock that ends later is offered to an owner.
         files.iter().for_each(|file| drop_queue(now, file));
         for client in self.clients.all() {
-            self.forget_states(now, &client, (volume, exports), (&waiting, &staying));
+            self.forget_states(now, &client, (moving, exports), (&waiting, &staying));
         }
         for file in &files {
             drop_delays(file);
             self.files.unwatch(file);
             self.files.let_go(now, file);
         }
-        self.effect_queue.drop_about(volume);
+        self.effect_queue.drop_about(|file| moving.has(file));
     }
 
     fn forget_states(
         &self,
         now: Duration,
         client: &Arc<Client>,
-        (volume, exports): (u64, &[u32]),
+        (moving, exports): (&MovingFiles, &[u32]),
         (waiting, staying): (&HashSet<u64>, &HashSet<u64>),
     ) {
-        let of = |file: &FileKey| file.volume == volume;
+        let of = |file: &FileKey| moving.has(file);
         let mut state = client.state();
         state.granted.retain(|grant| !of(&grant.file));
         // A copy goes on after its file was closed.
@@ -62,25 +64,24 @@ impl Engine {
         if numbers.is_empty() {
             return;
         }
-        let part = ExportedPart { of: &of, waiting, whole: has_nothing_else(&state, &of) };
+        let whole = has_nothing_else(&state, &of);
+        let part = ExportedPart { of: &of, waiting, whole, address: moving.address };
         let mut owners = owners_of(client, &state, &part);
         owners.retain(|owner| !staying.contains(&lock_owner(client.id, *owner)));
         if client.protocol() != ClientProtocol::Nlm {
-            note_moves(&mut state, (volume, exports), &numbers);
+            note_moves(&mut state, (moving.volume, exports), &numbers);
             client.note_moved(&state);
         }
-        let had_revoked = state.holdings.counts().revoked > 0;
         let take = |number| Some((number, state.holdings.remove(number)?));
         let dropped: Vec<(u32, State)> = numbers.into_iter().filter_map(take).collect();
         owners.into_iter().for_each(|owner| state.holdings.forget_stateless(owner));
         client.note_revoked(&state);
         client.note_grantees(&state);
-        if had_revoked && state.holdings.counts().revoked == 0 {
-            // The other server tells of these revocations. The record forgets them, so that later
-            // state of these files may be reclaimed if the volume comes back.
-            self.record(client.record());
-        }
         drop(state);
+        // The other server tells of these revocations.
+        for (_, revoked) in dropped.iter().filter(|(_, it)| it.what.revoked().is_some()) {
+            self.record(Record::Unrevoked(client.recorded(), revoked.file.key));
+        }
         self.release_silently(now, client, dropped);
     }
 

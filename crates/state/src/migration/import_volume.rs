@@ -9,6 +9,7 @@ use super::clients::Arrival;
 use super::error::ImportRefusal;
 use super::export_volume::ExportedVolume;
 use super::files::import_file;
+use super::moving_files::MovingFiles;
 use super::returning::is_again;
 use crate::client::Names;
 use crate::file::File;
@@ -39,6 +40,19 @@ impl Engine {
         now: Duration,
         volume: &ExportedVolume,
     ) -> Result<Vec<Arc<Client>>, ImportRefusal> {
+        self.import_files_of(now, volume, volume.volume)
+    }
+
+    /// Does the same as [`Engine::import_volume`] for the state of some exports of a volume.
+    ///
+    /// # Errors
+    /// As [`Engine::import_volume`].
+    pub fn import_files_of(
+        &self,
+        now: Duration,
+        volume: &ExportedVolume,
+        moving: impl Into<MovingFiles>,
+    ) -> Result<Vec<Arc<Client>>, ImportRefusal> {
         check(volume, &self.settings)?;
         let mut names = self.clients.names();
         self.has_place_for(&names, volume)?;
@@ -55,8 +69,12 @@ impl Engine {
             self.settle_client(now, &mut names, pair);
         }
         drop(names);
-        self.end_move(volume.volume);
-        let clients: Vec<_> = arrivals.iter().map(|it| Arc::clone(it.client())).collect();
+        let (moving, clients) = (moving.into(), arrivals.iter().map(|it| Arc::clone(it.client())));
+        let clients: Vec<_> = clients.collect();
+        for pair in clients.iter().zip(&volume.clients) {
+            moving.address.iter().for_each(|address| self.keep_sessions(now, pair, *address));
+        }
+        self.end_move(moving);
         self.resume(volume, (&clients, offers));
         Ok(clients)
     }

@@ -10,9 +10,11 @@ mod forget_volume;
 mod import_volume;
 mod joining;
 mod moves;
+mod moving_files;
 mod owners;
 mod recall_volume;
 mod returning;
 
 pub use error::{ExportRefusal, ImportRefusal, Section, TransferError};
 pub use export_volume::ExportedVolume;
+pub use moving_files::MovingFiles;

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::moving_files::MovingFiles;
 use crate::file::File;
 use crate::{DelegationKind, Engine, Share};
 
 impl Engine {
-    /// Begins to recall all layouts and all delegations of directories of a volume. The shell calls
+    /// Begins to recall all layouts and all delegations of directories of files. The shell calls
     /// it before [`Engine::export_volume`], which refuses while there are any.
-    pub fn recall_volume(&self, now: Duration, volume: u64) {
-        for file in self.files_of(volume) {
+    pub fn recall_volume(&self, now: Duration, moving: impl Into<MovingFiles>) {
+        for file in self.files_of(&moving.into()) {
             self.recall_directory(now, &file);
             // The answer is the same as that of `export_volume`.
             let _ = self.recall_layouts_if(now, None, &file.key, &|| true);
@@ -25,10 +26,10 @@ impl Engine {
         }
     }
 
-    /// Returns all files of a volume, by their handles.
-    pub(super) fn files_of(&self, volume: u64) -> Vec<Arc<File>> {
+    /// Returns all of these files that have state, by their handles.
+    pub(super) fn files_of(&self, moving: &MovingFiles) -> Vec<Arc<File>> {
         let mut files = self.files.all();
-        files.retain(|file| file.key.volume == volume);
+        files.retain(|file| moving.has(&file.key));
         files.sort_unstable_by(|one, other| one.key.handle.bytes().cmp(other.key.handle.bytes()));
         files
     }

@@ -101,7 +101,7 @@ impl Engine {
         let direction = if args.back_wanted { Direction::Both } else { Direction::Fore };
         connections.bind(args.connection, direction);
         let back = Back { channel, connections, fault: false, worked: false };
-        let channels = Mutex::new(Channels { slots, back });
+        let channels = Mutex::new(Channels { slots, back, address: None });
         let session = Session { id, client: Arc::clone(client), made, fore, channels };
         state.sessions.push(id);
         self.sessions.insert(Arc::new(session));

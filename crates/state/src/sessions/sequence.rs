@@ -93,7 +93,7 @@ impl Engine {
         // A refused request must not change its slot (RFC 8881, 18.46.3).
         args.keep_to(&session.fore)?;
         let mut channels = session.channels();
-        let Channels { slots, back } = &mut *channels;
+        let Channels { slots, back, .. } = &mut *channels;
         let is_bound = back.connections.has(args.connection);
         if !is_bound && session.client.origin() != args.origin {
             return Err(Error::ConnNotBound);

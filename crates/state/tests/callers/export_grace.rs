@@ -124,6 +124,34 @@ fn a_client_that_has_completed_before_completes_in_the_export_that_came() {
     assert_eq!(engine.due_export_graces(NOW), ended);
 }
 
+/// A client that came to two heads at two addresses completes at each of them.
+#[test]
+fn a_client_may_reclaim_by_one_address_after_it_has_completed_at_another() {
+    let engine = engine();
+    begin(&engine, &[]);
+    let client = come(&engine);
+    let complete =
+        |at: u32| engine.reclaim_complete_where(NOW, (&client, VICTIM), |export| export == at);
+    complete(OLD).unwrap();
+    assert_eq!(engine.due_export_graces(NOW), [], "the client has not completed here");
+    open(&engine, (NOW, COME), (&client, VICTIM), Claim::Previous(None)).unwrap();
+    assert_eq!(complete(COME), Err(Error::CompleteAlready));
+    let ended = [EndingGrace { export: COME, lost: Vec::new() }];
+    assert_eq!(engine.due_export_graces(NOW), ended);
+}
+
+#[test]
+fn a_client_that_uses_another_address_only_is_awaited_for_half_of_the_grace_period() {
+    let engine = engine();
+    begin(&engine, &[]);
+    let client = come(&engine);
+    engine.reclaim_complete_where(NOW, (&client, VICTIM), |_| false).unwrap();
+    let half = NOW + engine.settings().grace / 2;
+    assert_eq!(engine.due_export_graces(half - Duration::from_secs(1)), []);
+    let ended = [EndingGrace { export: COME, lost: Vec::new() }];
+    assert_eq!(engine.due_export_graces(half), ended);
+}
+
 #[test]
 fn a_known_host_that_reclaims_has_returned() {
     let engine = engine();

@@ -147,10 +147,18 @@ impl World {
         assert!(self.engine.unstored().is_none());
         assert_eq!(waits, !records.is_empty());
         let told = records.iter().map(|record| match record {
-            Record::Client(client, _) => format!("stored: {}", text(&client.id)),
+            Record::Client(client, _) | Record::Arrived(client, _) => {
+                format!("stored: {}", text(&client.id))
+            }
             Record::Forget(client) => format!("stored: {} forgotten", text(&client.id)),
             Record::Revoked(client, file) => {
                 format!("stored: {} revoked {}", text(&client.id), file_name(file))
+            }
+            Record::RevocationsKnown(client) => {
+                format!("stored: {} knows its revocations", text(&client.id))
+            }
+            Record::Unrevoked(client, file) => {
+                format!("stored: {} no more revoked {}", text(&client.id), file_name(file))
             }
             Record::SizeOpen(file) => format!("stored: size of {} open", file_name(file)),
             Record::SizeKnown(file) => format!("stored: size of {} known", file_name(file)),

@@ -223,7 +223,8 @@ fn clients_keep_their_records_and_revocations_in_the_volume_are_no_part_of_them(
     records.clear();
     forget(&from);
     from.poll_records(&mut records);
-    assert!(matches!(&records[..], [Record::Client(name, _)] if *name.id == *a.owner()));
+    let Some(Record::Unrevoked(name, of)) = records.pop() else { panic!("{records:?}") };
+    assert_eq!((&*name.id, of, records.len()), (a.owner(), wanted, 0));
     records.clear();
     forget(&from);
     from.poll_records(&mut records);

@@ -5,6 +5,7 @@ mod bounds;
 mod bytes;
 mod clientids;
 mod contradictions;
+mod exports;
 mod forgotten;
 #[path = "../introduction/mod.rs"]
 mod introduction;

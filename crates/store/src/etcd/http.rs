@@ -1,7 +1,8 @@
-//! Requests to etcd over HTTP/1.1, by an asynchronous client in a thread of its own. Callers wait
-//! for its answers and run no runtime themselves.
+//! Requests to etcd over HTTP/1.1, with or without TLS, by an asynchronous client in a thread of
+//! its own. Callers wait for its answers and run no runtime themselves.
 
-use std::sync::mpsc;
+use std::error::Error;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -10,15 +11,27 @@ use hyper::client::conn::http1::handshake;
 use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
 use super::ANSWER_BYTES_MAX;
 
 /// An answer: its status, and its body unless that is too long; or the error in words.
 type HttpAnswer = Result<(u16, Option<Bytes>), String>;
+
+/// A member to which a request goes.
+pub(super) struct MemberAddress {
+    /// Host and port.
+    pub(super) authority: String,
+    /// The settings of TLS, and the name in the member's certificate.
+    pub(super) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+}
 
 /// The thread of the client. It ends when this is dropped.
 pub(super) struct HttpThread {
@@ -46,13 +59,13 @@ impl HttpThread {
     /// Posts a JSON text; waits for the answer, for `patience` at most.
     pub(super) fn post(
         &self,
-        (authority, path): (String, &'static str),
+        (member, path): (MemberAddress, &'static str),
         text: String,
         patience: Duration,
     ) -> HttpAnswer {
         let (sender, receiver) = mpsc::channel();
         self.runtime.spawn(async move {
-            let answer = timeout(patience, post(&authority, path, text)).await;
+            let answer = timeout(patience, post(member, path, text)).await;
             let late = |_| format!("no answer within {} ms", patience.as_millis());
             // The caller may have given up.
             let _ = sender.send(answer.map_err(late).and_then(|answer| answer));
@@ -63,10 +76,24 @@ impl HttpThread {
 }
 
 /// Posts a text on a new connection.
-async fn post(authority: &str, path: &'static str, text: String) -> HttpAnswer {
-    let stream = TcpStream::connect(authority).await.map_err(|error| error.to_string())?;
-    let shown = |error: hyper::Error| error.to_string();
-    let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(shown)?;
+async fn post(member: MemberAddress, path: &'static str, text: String) -> HttpAnswer {
+    let MemberAddress { authority, tls } = member;
+    let stream = TcpStream::connect(&authority).await.map_err(|error| error.to_string())?;
+    let Some((config, name)) = tls else {
+        return post_on(stream, &authority, path, text).await;
+    };
+    let connected = TlsConnector::from(config).connect(name, stream).await;
+    let stream = connected.map_err(|error| format!("TLS: {error}"))?;
+    post_on(stream, &authority, path, text).await
+}
+
+async fn post_on(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    authority: &str,
+    path: &'static str,
+    text: String,
+) -> HttpAnswer {
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(with_causes)?;
     let request = Request::builder()
         .method(Method::POST)
         .uri(path)
@@ -78,11 +105,22 @@ async fn post(authority: &str, path: &'static str, text: String) -> HttpAnswer {
     tokio::spawn(async move {
         let _ = connection.await;
     });
-    let response = sender.send_request(request).await.map_err(shown)?;
+    let response = sender.send_request(request).await.map_err(with_causes)?;
     let (status, body) = (response.status().as_u16(), response.into_body());
     match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
         Ok(body) => Ok((status, Some(body.to_bytes()))),
         Err(error) if error.is::<LengthLimitError>() => Ok((status, None)),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// An error with its causes: that of a refused certificate is below that of the connection.
+fn with_causes(error: hyper::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
 }

@@ -5,13 +5,16 @@ mod gateway_answer;
 mod http;
 mod messages;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
 
 use self::gateway_answer::GatewayAnswer;
-use self::http::HttpThread;
+use self::http::{HttpThread, MemberAddress};
 pub use self::messages::{Compare, KeyValue, Op};
 use self::messages::{base64, entries, number};
 
@@ -24,9 +27,15 @@ const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// Why etcd did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum EtcdError {
-    /// An address is none of `http://HOST:PORT`.
-    #[error("{0:?} is no address of etcd: expected http://HOST:PORT")]
+    /// An address is neither `http://HOST:PORT` nor `https://HOST:PORT`.
+    #[error("{0:?} is no address of etcd: expected http://HOST:PORT or https://HOST:PORT")]
     Address(String),
+    /// Some addresses are `https://` without settings of TLS, or `http://` with them.
+    #[error(
+        "{0}: TLS needs https:// in all addresses of etcd, and a file with the authorities of its \
+         certificates (--etcd-ca)"
+    )]
+    Tls(String),
     /// No member could be asked.
     #[error("no member of etcd answers; the last one, {address}: {why}")]
     Silent {
@@ -49,39 +58,49 @@ pub enum EtcdError {
 /// A result of etcd.
 pub type Result<T> = std::result::Result<T, EtcdError>;
 
+/// Returns the settings of TLS for a new connection to a member.
+pub type TlsSettings = Box<dyn Fn() -> Arc<ClientConfig> + Send + Sync>;
+
 /// A connection to the members of an etcd cluster. It may be shared by threads.
 pub struct Etcd {
     members: Vec<EtcdMember>,
     /// The number of the member that answered last.
     current: AtomicUsize,
     thread: HttpThread,
+    tls: Option<TlsSettings>,
     patience: Duration,
 }
 
-/// The address of a member.
+/// The address of a member, and the name in its certificate if it is asked over TLS.
 struct EtcdMember {
     shown: String,
     authority: String,
+    certified: Option<ServerName<'static>>,
 }
 
 impl Etcd {
-    /// Makes a client of the members with these addresses (`http://HOST:PORT`). Each member that is
-    /// asked gets `patience` for its answer.
+    /// Makes a client of the members with these addresses (`http://HOST:PORT`, or
+    /// `https://HOST:PORT` with settings of TLS). Each member that is asked gets `patience` for its
+    /// answer.
     ///
     /// # Errors
-    /// [`EtcdError::Address`]; [`EtcdError::Silent`] if no thread can be made. No member is asked.
-    pub fn new(addresses: &[String], patience: Duration) -> Result<Self> {
+    /// [`EtcdError::Address`]; [`EtcdError::Tls`]; [`EtcdError::Silent`] if no thread can be made.
+    /// No member is asked.
+    pub fn new(addresses: &[String], tls: Option<TlsSettings>, patience: Duration) -> Result<Self> {
         let members: Result<Vec<EtcdMember>> =
             addresses.iter().map(|it| EtcdMember::parse(it)).collect();
         let members = members?;
         if members.is_empty() {
             return Err(EtcdError::Address(String::new()));
         }
+        if let Some(wrong) = members.iter().find(|it| it.certified.is_some() != tls.is_some()) {
+            return Err(EtcdError::Tls(wrong.shown.clone()));
+        }
         let thread = HttpThread::start().map_err(|error| EtcdError::Silent {
             address: addresses.join(", "),
             why: format!("no thread: {error}"),
         })?;
-        Ok(Self { members, current: AtomicUsize::new(0), thread, patience })
+        Ok(Self { members, current: AtomicUsize::new(0), thread, tls, patience })
     }
 
     /// Returns the addresses of the members.
@@ -234,8 +253,10 @@ impl Etcd {
         request: &Value,
     ) -> Result<Value> {
         let silent = |why| EtcdError::Silent { address: member.shown.clone(), why };
-        let to = (member.authority.clone(), path);
-        let answer = self.thread.post(to, request.to_string(), self.patience);
+        let settings = self.tls.as_ref().map(|settings| settings());
+        let tls = settings.zip(member.certified.clone());
+        let to = MemberAddress { authority: member.authority.clone(), tls };
+        let answer = self.thread.post((to, path), request.to_string(), self.patience);
         let (status, body) = answer.map_err(silent)?;
         let body = body.ok_or(EtcdError::TooLong)?;
         match GatewayAnswer::read(status, &body) {
@@ -249,14 +270,22 @@ impl Etcd {
 impl EtcdMember {
     fn parse(address: &str) -> Result<Self> {
         let malformed = || EtcdError::Address(address.to_owned());
-        let authority = address.strip_prefix("http://").ok_or_else(malformed)?;
+        let (scheme, authority) = address.split_once("://").ok_or_else(malformed)?;
         let authority = authority.trim_end_matches('/');
         let (host, port) = authority.rsplit_once(':').ok_or_else(malformed)?;
         let is_host = !host.is_empty() && !host.contains(['/', '@', ' ']);
         if !is_host || port.parse::<u16>().is_err() {
             return Err(malformed());
         }
-        Ok(Self { shown: address.to_owned(), authority: authority.to_owned() })
+        let certified = match scheme {
+            "http" => None,
+            "https" => {
+                let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+                Some(ServerName::try_from(bare).map_err(|_| malformed())?)
+            }
+            _ => return Err(malformed()),
+        };
+        Ok(Self { shown: address.to_owned(), authority: authority.to_owned(), certified })
     }
 }
 

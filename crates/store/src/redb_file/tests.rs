@@ -33,12 +33,15 @@ fn record() -> impl Strategy<Value = Record> {
         let handle = Handle::new(&[handle]).unwrap();
         FileKey { volume, export: 0, handle }
     });
-    (client, file, 0..8_u8).prop_map(|(client, file, kind)| match kind {
+    (client, file, 0..11_u8).prop_map(|(client, file, kind)| match kind {
         0 => Record::Forget(client),
         1 => Record::Revoked(client, file),
         4 => Record::Client(client, None),
         5 => Record::SizeOpen(file),
         6 => Record::SizeKnown(file),
+        8 => Record::Arrived(client, Some(identity(8))),
+        9 => Record::Unrevoked(client, file),
+        10 => Record::RevocationsKnown(client),
         _ => Record::Client(client, Some(identity(kind))),
     })
 }

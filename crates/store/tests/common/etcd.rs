@@ -5,13 +5,14 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use comity_store::etcd::{Etcd, TlsSettings};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// A running etcd, which is killed on drop.
 pub struct EtcdServer {
     child: Child,
-    port: u16,
+    address: String,
     _folder: TempDir,
 }
 
@@ -23,9 +24,15 @@ impl EtcdServer {
     /// Starts etcd and waits until it answers. Without the program it prints why the test is
     /// skipped.
     pub fn start() -> Option<Self> {
+        Self::start_with("http", &[], None)
+    }
+
+    /// Starts it with more arguments; clients use the scheme of URLs and the settings of TLS.
+    pub fn start_with(scheme: &str, arguments: &[&str], tls: Option<TlsSettings>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let (port, peer_port) = (free_port(), free_port());
-        let [client, peer] = [port, peer_port].map(|port| format!("http://127.0.0.1:{port}"));
+        let (client, peer) = (free_port(), free_port());
+        let client = format!("{scheme}://127.0.0.1:{client}");
+        let peer = format!("http://127.0.0.1:{peer}");
         let mut command = Command::new("etcd");
         command.args(["--name", "t", "--logger", "zap", "--log-level", "error"]);
         command.arg("--data-dir").arg(folder.path().join("data"));
@@ -34,33 +41,43 @@ impl EtcdServer {
         command.args(["--initial-cluster", &format!("t={peer}")]);
         // The shortest lease that etcd grants is one and a half election timeouts.
         command.args(["--heartbeat-interval", "50", "--election-timeout", "500"]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(child) = command.spawn() else {
             println!("skipped: needs etcd (Debian package etcd-server)");
             return None;
         };
-        let server = Self { child, port, _folder: folder };
-        server.wait_until_it_answers();
+        let server = Self { child, address: client, _folder: folder };
+        server.wait_until_it_answers(tls);
         Some(server)
     }
 
-    fn wait_until_it_answers(&self) {
-        let etcd = comity_store::etcd::Etcd::new(&[self.address()], Duration::from_secs(1));
+    fn wait_until_it_answers(&self, tls: Option<TlsSettings>) {
+        let etcd = Etcd::new(&[self.address()], tls, Duration::from_secs(1));
         let (etcd, until) = (etcd.unwrap(), Instant::now() + Duration::from_secs(60));
-        while etcd.get(b"ready").is_err() {
-            assert!(Instant::now() < until, "etcd does not answer");
+        while let Err(error) = etcd.get(b"ready") {
+            assert!(Instant::now() < until, "{error}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// The address for clients.
     pub fn address(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.address.clone()
     }
 
-    /// Stops it without ending it (SIGSTOP).
+    /// Stops it without ending it (SIGSTOP), and waits until all of its threads have stopped.
     pub fn freeze(&self) {
         kill_process(Pid::from_child(&self.child), Signal::STOP).unwrap();
+        let threads = format!("/proc/{}/task", self.child.id());
+        let is_stopped = |stat: String| stat.rsplit(')').next().unwrap().starts_with(" T");
+        let all_stopped = || {
+            let threads = std::fs::read_dir(&threads).unwrap();
+            let stats = threads.map(|it| std::fs::read_to_string(it.unwrap().path().join("stat")));
+            stats.flatten().all(is_stopped)
+        };
+        while !all_stopped() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Lets it go on after [`EtcdServer::freeze`].

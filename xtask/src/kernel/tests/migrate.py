@@ -6,20 +6,9 @@ import subprocess
 import sys
 import time
 
+from stage import server
+
 NFS = "/mnt/nfs"
-
-
-def ask(script):
-    """Runs a script on the machine of the servers."""
-    with open("/mnt/job/ask.new", "w") as out:
-        out.write("admin " + script)
-    os.rename("/mnt/job/ask.new", "/mnt/job/ask")
-    while not os.path.exists("/mnt/job/told"):
-        time.sleep(0.02)
-    with open("/mnt/job/told") as told:
-        text = told.read()
-    os.remove("/mnt/job/told")
-    return text
 
 
 def address():
@@ -47,7 +36,7 @@ def say(text):
 
 def mount_other():
     """Mounts what only the other server exports; returns a file there, open and locked."""
-    folder = ask("echo $OTHER").strip()
+    folder = server.admin("echo $OTHER").strip()
     os.mkdir("/run/other")
     options = os.environ["OPTIONS"]
     subprocess.run(
@@ -63,12 +52,12 @@ file = open(NFS + "/file", "w")
 fcntl.lockf(file, fcntl.LOCK_EX)
 say("at a\n")
 assert address() == "10.77.0.1", address()
-print(ask("$COMITY migrate $EXPORT --to b --state-dir $STATE"))
+print(server.admin("$COMITY migrate $EXPORT --to b --state-dir $STATE"))
 say("at b\n")
 assert address() == "10.77.0.2", address()
 assert is_locked()
 os.stat(NFS)
-print(ask("$COMITY migrate $EXPORT --to a --state-dir $STATE-b"))
+print(server.admin("$COMITY migrate $EXPORT --to a --state-dir $STATE-b"))
 say("at a again\n")
 assert address() == "10.77.0.1", address()
 assert is_locked()

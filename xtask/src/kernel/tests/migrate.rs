@@ -45,7 +45,8 @@ pub(super) const HOSTS: Test = Test {
 };
 
 fn prepare(ground: &Ground) -> Result<()> {
-    Ok(fs::write(ground.input().join("migrate.py"), include_str!("migrate.py"))?)
+    ground.give(&[("migrate.py", include_str!("migrate.py"))])?;
+    ground.give(super::STAGE)
 }
 
 /// Checks that every line arrived once, in its order.

@@ -75,6 +75,7 @@ fn request(verb: &str, script: &str) -> String {
 
 fn verify(ground: &Ground) -> Result<()> {
     let export = ground.export().display().to_string();
-    let printed = ground.written("shown")?.replace(&export, "/srv/big");
-    PAGE.compare(&printed.replace("10.77.0.", "192.0.2."))
+    let config = data_servers::config(&ground.folder().join("server")).display().to_string();
+    let names = [(&*config, "/etc/comity.toml"), (&*export, "/srv/big"), ("10.77.0.", "192.0.2.")];
+    PAGE.compare(&replace_all(&ground.written("shown")?, &names))
 }

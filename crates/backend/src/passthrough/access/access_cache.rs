@@ -4,9 +4,9 @@ use comity_vfs::{Access, Cred, Disk, FileType, Handle, Result, Status, Time};
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::ctime;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::limits::{CACHED_ACCESSES_PER_NODE, TIME_GRAIN, TIME_GRAIN_COARSE};
 use crate::sys;

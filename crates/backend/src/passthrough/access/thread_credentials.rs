@@ -3,7 +3,7 @@ use std::cell::{Cell, RefCell};
 use comity_vfs::{AsServer, Cred, Disk, Result, Status};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-use crate::passthrough::errno::status;
+use crate::errno::status;
 use crate::sys;
 
 /// The identity under which a thread makes its system calls.

@@ -11,9 +11,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::attr::{attr, ctime};
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::data::space::FILE_SIZE_MAX;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::{Node, Use};
 use crate::passthrough::handles::open_handle::{link_of, must_be_file};
 use crate::passthrough::limits::TRUNCATE_BYTES_SLOW;

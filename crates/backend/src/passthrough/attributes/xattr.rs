@@ -6,9 +6,9 @@ use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
 use rustix::io::Errno;
 
 use super::attr::attr;
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::access::access_cache::Rights;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::handles::open_handle::link_of;
 

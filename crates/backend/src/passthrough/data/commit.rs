@@ -8,9 +8,9 @@ use rustix::io::retry_on_intr;
 
 use super::barrier::Extent;
 use crate::blocking::blocking;
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::attr;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::{Node, Use};
 use crate::passthrough::mounts::mount::{Mount, volume_id};
 

@@ -5,4 +5,3 @@ pub(crate) mod commit;
 pub(crate) mod range;
 pub(crate) mod read_write;
 pub(crate) mod space;
-pub(crate) mod sync_errors;

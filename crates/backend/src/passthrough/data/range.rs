@@ -7,9 +7,9 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::space::FILE_SIZE_MAX;
 use crate::blocking::blocking;
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::attr;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Use;
 use crate::sys;
 

@@ -6,9 +6,9 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2, pwrite, retry_on_intr};
 
 use super::space::FILE_SIZE_MAX;
 use crate::blocking::{blocking, is_hooked};
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::attr;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::{Node, Use};
 use crate::passthrough::handles::open_handle::must_be_file;
 use crate::sys::{self, Patience};

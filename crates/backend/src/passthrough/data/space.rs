@@ -1,8 +1,8 @@
 use comity_vfs::{Handle, Properties, Result, Space, Time};
 use rustix::fs::fstatvfs;
 
+use crate::errno::status;
 use crate::passthrough::Passthrough;
-use crate::passthrough::errno::status;
 
 /// Largest file size in bytes: the limit of the kernel's signed offsets. The file system's own
 /// limit may be lower.

@@ -4,31 +4,23 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use comity_vfs::{
-    Create, Cred, Disk, FileType, Handle, Made, Name, Result, SetAttr, SetTime, Special, Status,
-    Time,
+    Create, Cred, Disk, FileType, Handle, Made, Name, Result, SetAttr, Special, Status,
 };
 use rustix::fs::{AtFlags, CWD, FileType as Kind, Mode, OFlags, Stat, Timespec, Timestamps};
 use rustix::fs::{fstat, futimens, linkat, mkdirat, mknodat, openat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::lookup::found_node;
-use super::name::ZeroName;
+use crate::default_modes::{DIRECTORY_MODE, FILE_MODE};
+use crate::errno::status;
 use crate::passthrough::Passthrough;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::{Node, Use};
 use crate::passthrough::handles::open_handle::link_of;
+use crate::verifier::{EXCLUSIVE_MODE, set_of_verifier, times_of_verifier};
+use crate::zero_name::ZeroName;
 
 /// A new object: its node and its attributes from the kernel.
 type New = (Arc<Node>, Stat);
-
-/// Default mode of new files.
-const FILE_MODE: u32 = 0o644;
-
-/// Mode of a file whose attributes come later, with the call after an exclusive CREATE.
-const EXCLUSIVE_MODE: u32 = 0o600;
-
-/// Default mode of new directories.
-const DIRECTORY_MODE: u32 = 0o755;
 
 /// Set-id bits, which `mkdirat` does not take.
 const SET_ID_BITS: u32 = 0o6000;
@@ -64,7 +56,7 @@ impl Passthrough {
         name: Name<'_>,
         set: &SetAttr<Disk>,
     ) -> Result<Made<Disk>> {
-        let mode = set.mode.map_or(DIRECTORY_MODE, |mode| mode.bits());
+        let mode = set.mode.unwrap_or(DIRECTORY_MODE).bits();
         let later = SetAttr {
             mode: set.mode.filter(|mode| mode.bits() & SET_ID_BITS != 0),
             size: None,
@@ -114,7 +106,7 @@ impl Passthrough {
             Special::Socket => (Kind::Socket, comity_vfs::Device::default()),
         };
         let device = rustix::fs::makedev(device.major, device.minor);
-        let mode = Mode::from_raw_mode(set.mode.map_or(FILE_MODE, |mode| mode.bits()));
+        let mode = Mode::from_raw_mode(set.mode.unwrap_or(FILE_MODE).bits());
         let later = SetAttr { mode: None, size: None, ..*set };
         self.make(cred, dir, name, |dir, name| {
             mknodat(dir.fd(), name, kind, mode, device).map_err(status)?;
@@ -150,7 +142,7 @@ impl Passthrough {
     ) -> Result<New> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
-        let mode = Mode::from_raw_mode(set.mode.map_or(FILE_MODE, |mode| mode.bits()));
+        let mode = Mode::from_raw_mode(set.mode.unwrap_or(FILE_MODE).bits());
         let file = self.with_descriptors(|| openat(dir.fd(), name, flags, mode))?;
         let later = SetAttr { mode: None, size: set.size.filter(|size| *size != 0), ..*set };
         self.adopt_or_forget(cred, dir, (name, file), &later)
@@ -279,25 +271,10 @@ fn forget(dir: BorrowedFd<'_>, name: &CStr, flags: AtFlags) {
     }
 }
 
-/// The verifier of an exclusive CREATE is kept in the file's times until its maker sets them (RFC
-/// 1813, 3.3.8), so it outlives a restart. Not all file systems hold the highest bit of a second.
-fn times_of_verifier(verifier: [u8; 8]) -> (i64, i64) {
-    let [a, b, c, d, e, f, g, h] = verifier;
-    let seconds = |bytes| i64::from(u32::from_be_bytes(bytes) & 0x7fff_ffff);
-    (seconds([a, b, c, d]), seconds([e, f, g, h]))
-}
-
 fn timestamps_of_verifier(verifier: [u8; 8]) -> Timestamps {
     let (atime, mtime) = times_of_verifier(verifier);
     let whole = |tv_sec| Timespec { tv_sec, tv_nsec: 0 };
     Timestamps { last_access: whole(atime), last_modification: whole(mtime) }
-}
-
-fn set_of_verifier(verifier: [u8; 8]) -> SetAttr<Disk> {
-    let (atime, mtime) = times_of_verifier(verifier);
-    let time = |seconds| Some(SetTime::To(Time { seconds, nanoseconds: 0 }));
-    let mode = Some(comity_vfs::Mode::new(EXCLUSIVE_MODE));
-    SetAttr { mode, atime: time(atime), mtime: time(mtime), ..SetAttr::default() }
 }
 
 fn has_verifier(stat: &Stat, verifier: [u8; 8]) -> bool {

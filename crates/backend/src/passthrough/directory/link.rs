@@ -4,12 +4,12 @@ use comity_vfs::limits::LINK_TARGET_BYTES_MAX;
 use comity_vfs::{Attr, Changed, Cred, Disk, FileType, Handle, Name, Result, Status, Target};
 use rustix::fs::{AtFlags, CWD, OFlags, linkat, readlinkat};
 
-use super::name::ZeroName;
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::attr;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::handles::open_handle::link_of;
+use crate::zero_name::ZeroName;
 
 impl Passthrough {
     /// See [`comity_vfs::Fs::link`].

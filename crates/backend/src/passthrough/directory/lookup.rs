@@ -7,13 +7,13 @@ use comity_vfs::{Cred, Disk, Entry, Handle, Name, Result, Status};
 use rustix::fs::{Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 
-use super::name::ZeroName;
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::attr;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::limits::DEPTH_MAX;
 use crate::sys;
+use crate::zero_name::ZeroName;
 
 const PATH: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 

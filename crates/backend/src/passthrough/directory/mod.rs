@@ -4,7 +4,6 @@ pub(crate) mod change;
 pub(crate) mod create;
 pub(crate) mod link;
 pub(crate) mod lookup;
-pub(crate) mod name;
 pub(crate) mod place;
 pub(crate) mod readdir;
 pub(crate) mod readdir_cursor;

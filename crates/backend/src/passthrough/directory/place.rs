@@ -7,8 +7,8 @@ use comity_vfs::{AsServer, Handle, Result, Status};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2, readlink};
 use rustix::io::Errno;
 
+use crate::errno::status;
 use crate::passthrough::Passthrough;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::handles::open_handle::link_of;
 use crate::passthrough::mounts::mount::Mount;

@@ -8,8 +8,8 @@ use comity_vfs::{Handle, Result, Time};
 use rustix::fs::{FileType, RawDir, RawDirEntry, SeekFrom, seek};
 use rustix::io::Errno;
 
+use crate::errno::status;
 use crate::passthrough::access::access_cache::is_past;
-use crate::passthrough::errno::status;
 use crate::passthrough::limits::{CURSORS_MAX, LISTING_BYTES};
 
 /// One entry as the kernel lists it.

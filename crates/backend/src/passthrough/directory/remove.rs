@@ -5,13 +5,13 @@ use std::sync::{Arc, MutexGuard};
 use comity_vfs::{Change, Cred, Disk, Handle, Name, Result, Status};
 use rustix::fs::{AtFlags, renameat, statat, unlinkat};
 
-use super::name::ZeroName;
 use crate::blocking::{blocking, is_hooked};
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::attr;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::node::Node;
 use crate::passthrough::limits::TRUNCATE_BYTES_SLOW;
+use crate::zero_name::ZeroName;
 
 impl Passthrough {
     /// See [`comity_vfs::Fs::remove`].

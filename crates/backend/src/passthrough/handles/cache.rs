@@ -8,8 +8,8 @@ use comity_vfs::{FileType, Handle, Status};
 use super::descriptors::Share;
 use super::ghost_cache::GhostCache;
 use super::node::{Ledger, Node};
-use crate::passthrough::data::sync_errors::SyncErrors;
 use crate::passthrough::limits::{CACHE_SHARDS, COMMITS_AT_ONCE, LARGE_SWEPT_MAX, SWEPT_MAX};
+use crate::sync_errors::SyncErrors;
 
 /// The cached nodes, bounded by their descriptors.
 ///

@@ -9,12 +9,12 @@ use rustix::fs::{Stat, fstat};
 
 use super::descriptors::Share;
 use crate::blocking::blocking;
+use crate::errno::status;
 use crate::passthrough::access::access_cache::AccessCache;
 use crate::passthrough::data::barrier::Barrier;
-use crate::passthrough::data::sync_errors::SyncErrors;
-use crate::passthrough::errno::status;
 use crate::passthrough::limits::{LARGE_BYTES, WRITER_TURN, WRITER_TURNS};
 use crate::passthrough::mounts::mount::Mount;
+use crate::sync_errors::SyncErrors;
 use crate::sys;
 
 /// An object in use: its descriptors, and cached facts about it while they are open.

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 
 use super::node::{Node, Use};
 use crate::blocking::blocking;
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::{attr, file_type};
-use crate::passthrough::errno::status;
 use crate::passthrough::limits::{DESCRIPTORS_RELIEF, OPEN_ATTEMPTS_MAX, OPEN_YIELDS};
 use crate::passthrough::mounts::mount::{Mount, Reach, volume_id};
 

@@ -9,9 +9,9 @@ use rustix::fs::{Mode, OFlags, Stat, openat};
 use super::node::Node;
 use super::path_cache::KnownPath;
 use crate::blocking::blocking;
+use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::directory::readdir_cursor::{Batch, read_batch};
-use crate::passthrough::errno::status;
 use crate::passthrough::limits::{DEPTH_MAX, LISTING_BYTES, SEARCH_ENTRIES_MAX};
 use crate::passthrough::mounts::mount::Mount;
 

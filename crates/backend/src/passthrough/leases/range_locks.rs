@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use comity_vfs::{Handle, RangeLock, Result, Status};
 use rustix::io::Errno;
 
+use crate::errno::status;
 use crate::passthrough::Passthrough;
-use crate::passthrough::errno::status;
 use crate::passthrough::handles::cache::HandleHasher;
 use crate::passthrough::handles::node::{Ledger, Node, Use};
 use crate::passthrough::limits::DESCRIPTORS_LEAST;

@@ -16,6 +16,9 @@ use comity_vfs::{
     Stability, Status, Target, Time, Written, XattrMode,
 };
 
+/// Called before a write or a commit.
+pub(in super::super) type Hook = Box<dyn FnMut(Verb) -> Result<()> + Send>;
+
 /// The file system as the cache sees it.
 pub(in super::super) struct Below {
     faults: Arc<Faults>,
@@ -30,12 +33,16 @@ pub(in super::super) struct Below {
     pub(in super::super) answers: Mutex<()>,
     /// Number of calls for attributes that were executed; their replies may still be delayed.
     pub(in super::super) answered: AtomicU64,
+    /// The kind of the delegations of files.
+    pub(in super::super) kind: Mutex<DelegationKind>,
     delegated: Mutex<HashMap<Handle, DelegationNumber>>,
     /// True if directories are delegated on request.
     pub(in super::super) grants: AtomicBool,
     granted: Mutex<HashMap<Handle, DelegationNumber>>,
     /// Most bytes that a write accepts, if it is to be stable. Without a limit no write is stable.
     pub(in super::super) stable_bytes_max: Mutex<Option<usize>>,
+    /// Called before each write and each commit; an error is the answer.
+    pub(in super::super) before: Mutex<Option<Hook>>,
     /// Number of writes that were stable.
     pub(in super::super) stable_writes: AtomicU64,
     /// True if names that differ in the case of a letter are one name.
@@ -70,10 +77,12 @@ impl Below {
             silent: AtomicBool::new(false),
             answers: Mutex::default(),
             answered: AtomicU64::new(0),
+            kind: Mutex::new(DelegationKind::Write),
             delegated: Mutex::default(),
             grants: AtomicBool::new(false),
             granted: Mutex::default(),
             stable_bytes_max: Mutex::default(),
+            before: Mutex::default(),
             stable_writes: AtomicU64::new(0),
             ignores_case: AtomicBool::new(false),
             asked_for: AtomicU64::new(0),
@@ -106,8 +115,13 @@ impl Below {
 
     /// Revokes a delegation without a recall.
     pub(in super::super) fn revoke(&self, node: &Handle) {
-        self.delegated.lock().unwrap().remove(node);
+        self.end(node);
         self.events.lock().unwrap().push(OpenEvent::DelegationLost { node: *node });
+    }
+
+    /// Ends a delegation; the event that says so is still to come.
+    pub(in super::super) fn end(&self, node: &Handle) {
+        self.delegated.lock().unwrap().remove(node);
     }
 
     /// Ends the delegation of a directory, and reports it to the client by an event.
@@ -127,6 +141,15 @@ impl Below {
         self.notices.lock().unwrap().push_back(notice);
     }
 
+    /// Calls `hook` before each write and each commit from now on.
+    pub(in super::super) fn before(&self, hook: impl FnMut(Verb) -> Result<()> + Send + 'static) {
+        *self.before.lock().unwrap() = Some(Box::new(hook));
+    }
+
+    fn prepare(&self, verb: Verb) -> Result<()> {
+        self.before.lock().unwrap().as_mut().map_or(Ok(()), |hook| hook(verb))
+    }
+
     fn pass_on<T>(&self, answer: T) -> T {
         self.answered.fetch_add(1, Ordering::SeqCst);
         drop(self.answers.lock().unwrap());
@@ -141,7 +164,7 @@ impl Below {
         let open = OpenId(self.opens.fetch_add(1, Ordering::SeqCst));
         self.delegated.lock().unwrap().entry(node.handle).or_insert(DelegationNumber(open.0));
         let Node { handle, attr } = node;
-        OpenedFile { open, handle, attr: Some(attr), delegation: Some(DelegationKind::Write) }
+        OpenedFile { open, handle, attr: Some(attr), delegation: self.delegation(&handle) }
     }
 }
 
@@ -177,7 +200,7 @@ impl OpenFiles for Below {
     }
 
     fn delegation(&self, node: &Handle) -> Option<DelegationKind> {
-        self.file_grant(node).map(|_| DelegationKind::Write)
+        self.file_grant(node).map(|_| *self.kind.lock().unwrap())
     }
 
     fn file_grant(&self, node: &Handle) -> Option<DelegationNumber> {
@@ -209,7 +232,7 @@ impl OpenFiles for Below {
     }
 
     fn lock(&self, _: &LockRequest) -> Result<LockOutcome> {
-        Err(Status::NotSupp)
+        Ok(LockOutcome::Done)
     }
 
     fn find_lock(&self, _: &LockRequest) -> Result<Option<HeldLock>> {
@@ -302,7 +325,8 @@ impl Fs for Below {
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Disk>> {
-        let written = self.fs.write(cred, node, offset, data);
+        let written =
+            self.prepare(Verb::Write).and_then(|()| self.fs.write(cred, node, offset, data));
         self.pass_on(written)
     }
 
@@ -332,6 +356,7 @@ impl Fs for Below {
     }
 
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
+        self.prepare(Verb::Commit)?;
         self.fs.commit(node)
     }
 

@@ -1,20 +1,16 @@
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use comity_vfs::layers::Verb;
-use comity_vfs::{Fs, Handle, OpenAccess, Status};
+use comity_vfs::{DelegationKind, Fs, Handle, OpenId, Status};
 use proptest::prelude::*;
 
-use super::{World, name, read, root};
+use super::{World, name, open, read, root, unlock};
 use crate::limits::DIRTY_BYTES_MAX;
 use crate::options::{AttributeTimes, CacheOptions, WriteMode};
 
 fn world(write: WriteMode) -> World {
     World::new(CacheOptions { write, ..CacheOptions::default() })
-}
-
-fn open(world: &World, node: &Handle) {
-    world.below.delegates.store(true, Ordering::SeqCst);
-    world.cache.open_files().unwrap().open(&root(), node, None, OpenAccess::Both).unwrap();
 }
 
 /// Files in the folder for conflicts.
@@ -118,6 +114,29 @@ fn the_memory_for_unsent_data_is_bounded() {
 }
 
 #[test]
+fn the_memory_for_unsent_data_is_bounded_while_the_server_is_unreachable() {
+    let options =
+        CacheOptions { write: WriteMode::Memory, offline: true, ..CacheOptions::default() };
+    let world = World::new(options);
+    let files = [world.file("one", b""), world.file("two", b"")];
+    files.iter().for_each(|file| world.write(file, 0, b"data"));
+    world.below.cut();
+    let piece = vec![1; 1 << 20];
+    let write = |file, number| {
+        let written = world.cache.write(&root(), file, number << 20, &piece);
+        written.map(|written| written.value)
+    };
+    let most = DIRTY_BYTES_MAX / (1 << 20);
+    let answered = (0..2 * most).filter(|number| write(&files[0], *number).is_ok()).count();
+    assert_eq!(answered as u64, most - 1, "the first data needs some bytes");
+    assert_eq!(write(&files[0], 0), Err(Status::Io));
+    assert_eq!(write(&files[1], 0), Err(Status::Io), "another file");
+    assert!(world.cache.status().dirty_bytes <= DIRTY_BYTES_MAX);
+    world.below.mend();
+    assert_eq!(write(&files[0], most), Ok(1 << 20));
+}
+
+#[test]
 fn a_failed_write_is_reported_once_and_kept_as_a_conflict() {
     let world = world(WriteMode::Memory);
     let file = world.file("file", b"old");
@@ -141,8 +160,8 @@ fn a_write_that_fails_while_room_is_made_is_reported_to_the_next_flush() {
         world.write(&file, number << 20, &piece);
     }
     assert_eq!(world.cache.status().conflicts, 1, "room was made");
-    assert_eq!(world.cache.flush(&file), Err(Status::Stale));
-    assert_eq!(world.cache.flush(&file), Ok(()), "a failure is reported once");
+    assert_eq!(world.cache.commit_below(&file), Err(Status::Stale));
+    assert_eq!(world.cache.flush(&file), Ok(()), "nothing is unsent");
 }
 
 #[test]
@@ -300,6 +319,118 @@ fn under_a_delegation_a_commit_needs_only_the_journal() {
     assert_eq!(world.all_calls(), before);
     let world = world.killed();
     assert_eq!(world.seen(&file), b"new data");
+}
+
+/// The first check does not hold for the pieces after it.
+#[test]
+fn each_piece_of_recovered_data_is_checked() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"oldoldoldold");
+    world.write(&file, 0, b"one");
+    world.write(&file, 9, b"two");
+    let world = world.killed_and(|below| {
+        let mut count = 0;
+        below.mend();
+        below.before(move |verb| {
+            count += u32::from(verb == Verb::Write);
+            if verb == Verb::Write && count == 2 { Err(Status::Io) } else { Ok(()) }
+        });
+    });
+    assert_eq!(world.seen(&file), b"oneoldoldold");
+    world.change(&file, 6, b"theirs");
+    world.pass(60_000);
+    world.cache.tick();
+    assert_eq!(world.seen(&file), b"oneoldtheirs");
+    assert!(!conflicts(&world).is_empty());
+}
+
+/// A program that writes more than the bound of unsent data has its file sent in between.
+#[test]
+fn data_behind_the_bound_of_unsent_data_comes_back_after_a_kill() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"");
+    open(&world, &file);
+    let piece = vec![1; 1 << 20];
+    let count = DIRTY_BYTES_MAX / (1 << 20) + 1;
+    (0..count).for_each(|number| world.write(&file, number << 20, &piece));
+    assert!(world.cache.status().dirty_bytes < DIRTY_BYTES_MAX, "some was sent");
+    world.write(&file, 0, b"head");
+    world.cache.commit(&file).unwrap();
+    let world = world.killed();
+    assert!(conflicts(&world).is_empty());
+    let seen = world.seen(&file);
+    assert!(seen.starts_with(b"head\x01") && seen.len() as u64 == count << 20, "{}", seen.len());
+}
+
+/// Programs replace a file at once by writing another one and renaming it.
+#[test]
+fn a_file_that_was_written_and_renamed_comes_back_after_a_kill() {
+    type Act = fn(&World, &Handle);
+    let acts: [Act; 3] = [
+        |world, _| {
+            let top = world.cache.root();
+            world.cache.rename(&root(), (&top, name("file")), (&top, name("final"))).unwrap();
+        },
+        |world, file| {
+            let top = world.cache.root();
+            world.cache.link(&root(), file, &top, name("final")).unwrap();
+        },
+        |world, file| {
+            let how = comity_vfs::XattrMode::Either;
+            world.cache.setxattr(&root(), file, name("x"), Some(b"value"), how).unwrap();
+        },
+    ];
+    for act in acts {
+        let world = world(WriteMode::Journal);
+        let file = world.file("file", b"");
+        open(&world, &file);
+        world.write(&file, 0, b"whole");
+        world.cache.commit(&file).unwrap();
+        act(&world, &file);
+        let world = world.killed();
+        assert!(conflicts(&world).is_empty());
+        assert_eq!(world.seen(&file), b"whole");
+    }
+}
+
+/// The number of the recovered data in the journal must not cover data that is written later.
+#[test]
+fn a_write_during_a_late_recovery_is_not_dropped_from_the_journal() {
+    let world = world(WriteMode::Journal);
+    let file = world.file("file", b"old data");
+    world.write(&file, 0, b"new");
+    let world = Arc::new(world.killed_while_cut());
+    let (writer, mut is_first) = (Arc::downgrade(&world), true);
+    world.below.before(move |verb| {
+        if verb == Verb::Write && std::mem::take(&mut is_first) {
+            writer.upgrade().unwrap().write(&file, 4, b"DATA");
+        }
+        Ok(())
+    });
+    world.cache.commit_below(&file).unwrap();
+    world.below.before(|_| Ok(()));
+    assert_eq!(world.seen(&file), b"new data", "the later write is unsent");
+    let world = Arc::into_inner(world).unwrap().killed();
+    assert_eq!(world.seen(&file), b"new DATA");
+}
+
+/// Other clients may read a file under a read delegation of their own.
+#[test]
+fn under_a_read_delegation_a_commit_and_an_unlock_send_the_data() {
+    type Work = fn(&World, OpenId, &Handle);
+    let works: [Work; 2] = [
+        |world, _, file| assert!(world.cache.commit(file).is_ok()),
+        |world, open, _| assert_eq!(unlock(world, open), Ok(())),
+    ];
+    for work in works {
+        let world = world(WriteMode::Journal);
+        let file = world.file("file", b"old data");
+        *world.below.kind.lock().unwrap() = DelegationKind::Read;
+        let opened = open(&world, &file);
+        world.write(&file, 0, b"new");
+        work(&world, opened.open, &file);
+        assert_eq!(world.seen(&file), b"new data");
+    }
 }
 
 #[test]

@@ -341,6 +341,9 @@ fn a_recall_that_nobody_handles_still_ends_in_time() {
     let late =
         |notice: &crate::machine::Notice| matches!(notice, crate::machine::Notice::ReturnedLate(_));
     assert!(world.clients[0].notices.iter().any(late));
+    // Data that is still unsent must not be written over the other client's.
+    let recalled = StateEvent::Recalled { file, is_truncated: false };
+    assert_eq!(world.clients[0].events, [recalled, StateEvent::DelegationLost(file)]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) struct HeadLease {
     /// Milliseconds since the machine was booted, the time included in which it slept.
     until_milliseconds: AtomicU64,
     /// The lease in etcd.
-    pub(super) id: i64,
+    pub(crate) id: i64,
     /// The time for which etcd grants it.
     length: Duration,
 }
@@ -39,7 +39,7 @@ impl HeadLease {
     ///
     /// # Errors
     /// etcd grants none.
-    pub(super) fn ask(etcd: &Etcd, seconds: u32) -> Result<Self> {
+    pub(crate) fn ask(etcd: &Etcd, seconds: u32) -> Result<Self> {
         let (asked, length) = (now_milliseconds(), Duration::from_secs(seconds.into()));
         let id = etcd.grant_lease(seconds).context("etcd grants no lease")?;
         let lease = Self { until_milliseconds: AtomicU64::new(0), id, length };
@@ -49,7 +49,7 @@ impl HeadLease {
 
     /// Returns the time for which the lease is used after each renewal. A quarter is left for calls
     /// that are under way when it ends.
-    pub(super) fn usable(&self) -> Duration {
+    pub(crate) fn usable(&self) -> Duration {
         self.length - self.length / 4
     }
 
@@ -63,7 +63,7 @@ impl HeadLease {
     ///
     /// # Errors
     /// etcd does not answer, or the lease is over.
-    pub(super) fn renew(&self, etcd: &Etcd) -> Result<()> {
+    pub(crate) fn renew(&self, etcd: &Etcd) -> Result<()> {
         let asked = now_milliseconds();
         if etcd.renew_lease(self.id)? {
             self.renewed(asked);
@@ -92,7 +92,7 @@ impl HeadLease {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub(super) fn keep(self: &Arc<Self>, etcd: &Arc<Etcd>) -> Result<()> {
+    pub(crate) fn keep(self: &Arc<Self>, etcd: &Arc<Etcd>) -> Result<()> {
         let (lease, etcd, pause) = (Arc::clone(self), Arc::clone(etcd), self.length / 6);
         let renew = move || {
             static LOG: LogRateLimit = LogRateLimit::new();

@@ -1,12 +1,18 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use comity_vfs::{Handle, Result, Status};
 
-use crate::passthrough::limits::{SPACE_FAILURE, SYNC_ERRORS_MAX};
-use crate::passthrough::mounts::mount::volume_id;
+/// Most objects whose failed barrier is remembered. Beyond it a failure counts for the whole
+/// volume.
+const SYNC_ERRORS_MAX: usize = 4_096;
+
+/// Time for which a barrier that failed for lack of space is remembered. Clients that have written
+/// before will commit within that time and get the error (Linux writes dirty pages after 30 s); a
+/// client that frees space and writes again need not wait for a restart.
+const SPACE_FAILURE: Duration = Duration::from_secs(90);
 
 /// Objects with a failed barrier. They are remembered longer than the node, because the kernel
 /// reports lost data only once.
@@ -39,7 +45,7 @@ impl SyncErrors {
             return Ok(());
         }
         let table = self.table();
-        let volume = volume_id(handle).ok().and_then(|id| table.volumes.get(&id));
+        let volume = table.volumes.get(&volume_id(handle));
         match table.objects.get(handle).or(volume) {
             Some(failure) if failure.holds(now) => Err(failure.status),
             _ => Ok(()),
@@ -55,8 +61,8 @@ impl SyncErrors {
         }
         if table.objects.len() < SYNC_ERRORS_MAX {
             table.objects.insert(*handle, failure);
-        } else if let Ok(id) = volume_id(handle) {
-            table.volumes.insert(id, failure);
+        } else {
+            table.volumes.insert(volume_id(handle), failure);
         }
         self.count.store(table.objects.len() + table.volumes.len(), Ordering::Release);
     }
@@ -72,6 +78,11 @@ impl Failure {
         let passes = matches!(self.status, Status::NoSpc | Status::DQuot);
         !passes || now.saturating_duration_since(self.at) < SPACE_FAILURE
     }
+}
+
+/// Returns the number of the volume, with which every handle of this crate begins.
+fn volume_id(handle: &Handle) -> u32 {
+    handle.bytes().first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{Cred, DelegationNumber, Disk, Handle, Result, Time};
+use comity_vfs::{Attr, Cred, DelegationNumber, Disk, Handle, Result, Time};
 
 use crate::dirty::Extents;
 use crate::file_turn::{FileTurn, FileTurnGuard};
@@ -56,6 +56,35 @@ pub(crate) struct DirtyFile {
     order: FileTurn,
 }
 
+/// The version of a file that data was written over.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct BaseVersion {
+    /// The change attribute.
+    pub(crate) change: u64,
+    /// Its size, mtime and ctime, unless it is known from the journal.
+    times: Option<(u64, Time, Time)>,
+}
+
+impl BaseVersion {
+    pub(crate) const fn of(attr: &Attr<Disk>) -> Self {
+        Self { change: attr.change, times: Some((attr.size, attr.mtime, attr.ctime)) }
+    }
+
+    /// A version of which only the change attribute is known.
+    pub(crate) const fn of_change(change: u64) -> Self {
+        Self { change, times: None }
+    }
+
+    /// Returns whether a file with these attributes has the data of this version. If another client
+    /// sets an attribute, such as the owner, or makes a link, the change attribute and the ctime
+    /// change, and the mtime does not.
+    pub(crate) fn has_data_of(&self, attr: &Attr<Disk>) -> bool {
+        let has_same_data =
+            |(size, mtime, ctime)| (size, mtime) == (attr.size, attr.mtime) && ctime != attr.ctime;
+        self.change == attr.change || self.times.is_some_and(has_same_data)
+    }
+}
+
 /// The unsent data of a file.
 pub(crate) struct DirtyState {
     /// Data that waits to be sent.
@@ -68,9 +97,8 @@ pub(crate) struct DirtyState {
     pub(crate) cred: Cred<Disk>,
     /// The time of the last write.
     pub(crate) written: Time,
-    /// The change attribute of the version that the data was written over, or that parts of it
-    /// were sent to.
-    pub(crate) base: u64,
+    /// The version that the data was written over, or that parts of it were sent to.
+    pub(crate) base: BaseVersion,
     /// The delegation under which the file was version `base`.
     pub(crate) grant: Option<DelegationNumber>,
     /// The last record of the journal with data of this file.
@@ -83,27 +111,28 @@ pub(crate) struct DirtyState {
 }
 
 impl DirtyState {
-    /// Prepares for new data over the version with this change attribute and under this delegation;
-    /// returns the change attribute that the unsent data was written over.
+    /// Prepares for new data over this version and under this delegation; returns the change
+    /// attribute that the unsent data was written over.
     pub(crate) fn begin(
         &mut self,
-        (change, grant): (u64, Option<DelegationNumber>),
+        (version, grant): (BaseVersion, Option<DelegationNumber>),
         now: u64,
     ) -> u64 {
         if self.is_clean() {
-            (self.since, self.base, self.grant) = (now, change, grant);
+            (self.since, self.base, self.grant) = (now, version, grant);
         }
-        self.base
+        self.base.change
     }
 
     /// Notes a part of the data that was sent: it has changed the file from one change attribute to
-    /// another. Under the delegation of `base` no other client has changed the file before.
+    /// another version. Under the delegation of `base` no other client has changed the file before.
     pub(crate) fn note_sent(
         &mut self,
-        (before, after): (Option<u64>, Option<u64>),
+        (before, after): (Option<u64>, Option<BaseVersion>),
         grant: Option<DelegationNumber>,
     ) {
-        let is_ours = before == Some(self.base) || (grant.is_some() && grant == self.grant);
+        let is_known = before == Some(self.base.change);
+        let is_ours = is_known || (grant.is_some() && grant == self.grant);
         if is_ours && let Some(after) = after {
             self.base = after;
         }
@@ -135,7 +164,7 @@ impl DirtyFile {
             since: now,
             cred: cred.clone(),
             written: Time::default(),
-            base: 0,
+            base: BaseVersion::default(),
             grant: None,
             record: 0,
             losses: Losses::default(),

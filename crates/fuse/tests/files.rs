@@ -6,11 +6,11 @@ mod common;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use comity_vfs::layers::{Faults, Layer, Metrics, Verb, When};
-use comity_vfs::{Create, Cred, Fs, Gid, Name, SetAttr, Status, Uid};
+use comity_vfs::layers::{Faults, Hook, Layer, Metrics, Verb, When};
+use comity_vfs::{Create, Cred, Fs, Gid, Handle, Name, SetAttr, Status, Uid};
 use rustix::fs::RenameFlags;
 use rustix::io::Errno;
 
@@ -53,6 +53,51 @@ fn an_open_file_outlives_its_last_name() {
         fs::remove_dir(&dir).is_ok()
     });
     assert!(removed, "the hidden name is still there");
+}
+
+/// Closes a file after each verb that gives it a hidden name, and waits until the mount has closed
+/// it, too.
+#[derive(Default)]
+struct ClosesWhileHidden(Mutex<Option<File>>);
+
+impl Hook for ClosesWhileHidden {
+    fn around<T>(
+        &self,
+        verb: Verb,
+        _: &Handle,
+        work: impl FnOnce() -> comity_vfs::Result<T>,
+    ) -> comity_vfs::Result<T> {
+        let done = work();
+        if matches!(verb, Verb::Rename | Verb::Link)
+            && let Some(file) = self.0.lock().unwrap().take()
+        {
+            drop(file);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        done
+    }
+}
+
+/// Close(2) returns before the mount has closed the file, so a removal that follows finds it open.
+#[test]
+fn a_file_that_is_closed_while_it_is_removed_keeps_no_hidden_name() {
+    if !can_mount() {
+        return;
+    }
+    let hook = Arc::new(ClosesWhileHidden::default());
+    let mounted = mount(Arc::new(Layer::new(memory(), Arc::clone(&hook))), kept(LONG));
+    let path = mounted.dir.join("file");
+    let other = mounted.dir.join("other");
+    *hook.0.lock().unwrap() = Some(open_both(&path));
+    fs::remove_file(&path).unwrap();
+    assert!(hook.0.lock().unwrap().is_none());
+    assert_eq!(fs::read_dir(&mounted.dir).unwrap().count(), 0);
+
+    *hook.0.lock().unwrap() = Some(open_both(&path));
+    fs::write(&other, "other").unwrap();
+    fs::rename(&other, &path).unwrap();
+    assert!(hook.0.lock().unwrap().is_none());
+    assert_eq!(fs::read_dir(&mounted.dir).unwrap().count(), 1);
 }
 
 #[test]

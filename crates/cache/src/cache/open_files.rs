@@ -147,7 +147,11 @@ impl OpenFiles for Cache {
             file.lock().doubtful = true;
         }
         self.attributes.expire(node);
+        let file = self.known_file(node);
+        // Nothing is sent meanwhile: whether a WRITE came before the return could not be told.
+        let turn = file.as_ref().map(|file| file.turn()).transpose()?;
         let returned = self.below()?.return_delegation(node);
+        drop(turn);
         flushed.and(returned)
     }
 

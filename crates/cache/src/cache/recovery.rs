@@ -6,6 +6,7 @@ use comity_vfs::{Handle, ReadInto, Result, Status};
 
 use super::Cache;
 use crate::journal::Left;
+use crate::write_back::BaseVersion;
 
 impl Cache {
     /// Writes the data in the journal to the file system below. If a file cannot be reached, its
@@ -19,7 +20,7 @@ impl Cache {
                 let mut state = file.lock();
                 self.dirty.count(0, left.extents.bytes());
                 state.waiting = left.extents;
-                state.base = left.change;
+                state.base = BaseVersion::of_change(left.change);
                 state.record = record;
                 state.doubtful = true;
             }
@@ -47,7 +48,7 @@ impl Cache {
         let Some(file) = self.dirty.get(node) else { return };
         let base = file.lock().base;
         let Ok(attr) = self.fs.getattr(node) else { return };
-        if attr.change == base {
+        if attr.change == base.change {
             return;
         }
         let extents = file.lock().waiting.clone();

@@ -15,7 +15,7 @@ use crate::counters::count;
 use crate::dirty::Extents;
 use crate::limits::{DIRTY_AGE_MAX, DIRTY_BYTES_MAX, TRANSFER_BYTES_MAX};
 use crate::options::WriteMode;
-use crate::write_back::DirtyFile;
+use crate::write_back::{BaseVersion, DirtyFile, InUse};
 
 /// Returns whether a write failed in a way that a retry cannot mend: its data is kept as a
 /// conflict.
@@ -92,7 +92,7 @@ impl Cache {
         let _order = file.order()?;
         // Data of the file may have been sent while this waited.
         let attr = &self.attributes.last(node).unwrap_or(*attr);
-        let over = (attr.change, self.grant_of(node));
+        let over = (BaseVersion::of(attr), self.grant_of(node));
         let name = (self.file(node), file.lock().begin(over, self.now()));
         // Append before the state is locked, so that readers of the file do not wait for the disk.
         let record = self.promises().map(|journal| journal.append(name, cred, offset, data));
@@ -177,11 +177,7 @@ impl Cache {
     /// The same, and commits the file. The turn is kept until a failure is noted: a commit that
     /// came in between would find nothing to report.
     pub(super) fn flush_stable(&self, node: &Handle) -> Result<()> {
-        let known = || {
-            let attr = self.attributes.last(node)?;
-            Some(self.dirty.enter(node, &Cred::new(attr.uid, attr.gid), self.now()))
-        };
-        let Some(file) = self.dirty.get(node).or_else(known) else {
+        let Some(file) = self.known_file(node) else {
             return self.fs.commit(node).map(drop);
         };
         let _turn = file.turn()?;
@@ -194,6 +190,15 @@ impl Cache {
                 file.lock().losses.note(*status);
             }
         })
+    }
+
+    /// The unsent data of a file of which anything is cached.
+    pub(super) fn known_file(&self, node: &Handle) -> Option<InUse<'_>> {
+        let known = || {
+            let attr = self.attributes.last(node)?;
+            Some(self.dirty.enter(node, &Cred::new(attr.uid, attr.gid), self.now()))
+        };
+        self.dirty.get(node).or_else(known)
     }
 
     /// Sends the data that is unsent now; what is written meanwhile waits, or a program that
@@ -228,9 +233,10 @@ impl Cache {
         }
         let attr = self.fs.getattr(node)?;
         let mut state = file.lock();
-        if attr.change != state.base {
+        if !state.base.has_data_of(&attr) {
             return Err(Status::Stale);
         }
+        state.base = BaseVersion::of(&attr);
         // Without a delegation it may change before the next piece is sent.
         state.doubtful = grant.is_none();
         state.grant = grant.or(state.grant);
@@ -271,7 +277,8 @@ impl Cache {
         self.dirty.count(before, state.waiting.bytes());
         if state.is_clean() {
             self.tell_size(node, None);
-            state.base = self.attributes.last(node).map_or(0, |attr| attr.change);
+            let last = self.attributes.last(node);
+            state.base = last.as_ref().map(BaseVersion::of).unwrap_or_default();
             state.doubtful = false;
         }
         given_up
@@ -311,9 +318,10 @@ impl Cache {
                     written => written.map(|(written, _)| written),
                 }
             })?;
-            let [before, after] =
-                [written.change.before, written.change.after].map(|it| it.map(|attr| attr.change));
-            let before = before.or_else(|| is_checked.then(|| file.lock().base));
+            let Change { before, after } = written.change;
+            let before = before.map(|attr| attr.change);
+            let before = before.or_else(|| is_checked.then(|| file.lock().base.change));
+            let after = after.as_ref().map(BaseVersion::of);
             file.lock().note_sent((before, after), self.grant_of(node));
             match written.value {
                 0 => return Err(Status::Io),

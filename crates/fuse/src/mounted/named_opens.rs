@@ -17,23 +17,27 @@ use super::names::name;
 use crate::callers::Requester;
 use crate::limits::{STALE_OPEN_TIME, STALE_OPENS_MAX};
 
-/// The threads whose open was refused because of its name, each with the moment.
+/// The threads whose open was refused because of its name, each with the file's number and the
+/// moment.
 #[derive(Debug, Default)]
-pub(super) struct StaleOpens(Mutex<HashMap<u32, Instant>>);
+pub(super) struct StaleOpens(Mutex<HashMap<u32, (u64, Instant)>>);
 
 impl StaleOpens {
-    fn note(&self, thread: u32, now: Instant) {
+    fn note(&self, (thread, number): (u32, u64), now: Instant) {
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.retain(|_, then| now.duration_since(*then) < STALE_OPEN_TIME);
+        threads.retain(|_, (_, then)| now.duration_since(*then) < STALE_OPEN_TIME);
         if threads.len() < STALE_OPENS_MAX {
-            threads.insert(thread, now);
+            threads.insert(thread, (number, now));
         }
     }
 
-    /// Returns whether an open is the repetition of a refused one.
-    fn take(&self, thread: u32, now: Instant) -> bool {
+    /// Returns whether an open is the repetition of a refused one. If the path has names to look
+    /// up, they mean another file or none, and the thread's next open is of another file.
+    fn take(&self, (thread, number): (u32, u64), now: Instant) -> bool {
         let mut threads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        threads.remove(&thread).is_some_and(|then| now.duration_since(then) < STALE_OPEN_TIME)
+        threads.remove(&thread).is_some_and(|(refused, then)| {
+            refused == number && now.duration_since(then) < STALE_OPEN_TIME
+        })
     }
 }
 
@@ -47,14 +51,14 @@ impl Mounted {
         (number, node, cred): (u64, &Handle, &Cred<Disk>),
         access: OpenAccess,
     ) -> io::Result<OpenedFile> {
-        let is_repeated = self.stale_opens.take(who.pid, Instant::now());
+        let is_repeated = self.stale_opens.take((who.pid, number), Instant::now());
         let place = self.inodes.place(number).filter(|_| !is_repeated && !self.removed.has(node));
         let place = place.as_ref().map(|(dir, bytes)| Ok::<_, Errno>((dir, name(bytes)?)));
         let place = place.transpose()?;
         let opened = self.verb(who, || files.open(cred, node, place, access));
         opened.inspect_err(|error| {
             if *error == Errno::STALE && place.is_some() {
-                self.stale_opens.note(who.pid, Instant::now());
+                self.stale_opens.note((who.pid, number), Instant::now());
             }
         })
     }
@@ -67,11 +71,19 @@ mod tests {
     #[test]
     fn one_open_of_the_same_thread_is_the_repetition_and_only_for_a_moment() {
         let (opens, now) = (StaleOpens::default(), Instant::now());
-        opens.note(7, now);
-        assert!(!opens.take(8, now));
-        assert!(opens.take(7, now));
-        assert!(!opens.take(7, now));
-        opens.note(7, now);
-        assert!(!opens.take(7, now + STALE_OPEN_TIME));
+        opens.note((7, 1), now);
+        assert!(!opens.take((8, 1), now));
+        assert!(opens.take((7, 1), now));
+        assert!(!opens.take((7, 1), now));
+        opens.note((7, 1), now);
+        assert!(!opens.take((7, 1), now + STALE_OPEN_TIME));
+    }
+
+    #[test]
+    fn an_open_of_another_file_is_no_repetition() {
+        let (opens, now) = (StaleOpens::default(), Instant::now());
+        opens.note((7, 1), now);
+        assert!(!opens.take((7, 2), now));
+        assert!(!opens.take((7, 1), now));
     }
 }

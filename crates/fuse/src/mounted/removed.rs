@@ -77,7 +77,7 @@ impl Mounted {
                 continue;
             }
             self.verb(who, || self.fs.rename(cred, (dir, name), (dir, target)))?;
-            self.removed.add(node.handle, Hidden { dir: *dir, name: hidden, cred: cred.clone() });
+            self.hidden(node.handle, Hidden { dir: *dir, name: hidden, cred: cred.clone() });
             return Ok(true);
         }
         Ok(false)
@@ -100,9 +100,17 @@ impl Mounted {
         let (hidden, dir) = (self.removed.new_name(), *target.0);
         let name = super::names::name(hidden.as_bytes())?;
         if self.verb(who, || self.fs.link(cred, &node.handle, &dir, name)).is_ok() {
-            self.removed.add(node.handle, Hidden { dir, name: hidden, cred: cred.clone() });
+            self.hidden(node.handle, Hidden { dir, name: hidden, cred: cred.clone() });
         }
         Ok(())
+    }
+
+    /// Notes the hidden name of a file until its last close, which may have come meanwhile.
+    fn hidden(&self, node: Handle, hidden: Hidden) {
+        self.removed.add(node, hidden);
+        if self.inodes.opens(&node) == 0 {
+            self.remove_hidden(&node);
+        }
     }
 
     /// Returns the object of a name, if it is open and this is its last name.

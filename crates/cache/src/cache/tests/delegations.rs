@@ -1,9 +1,11 @@
 //! Unsent data of files whose delegation has ended: nothing of another client is overwritten.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use comity_vfs::layers::Verb;
-use comity_vfs::{Fs, Handle, Status};
+use comity_vfs::{Fs, Handle, SetAttr, Status, Uid};
 
 use super::{World, open, root};
 use crate::options::{CacheOptions, WriteMode};
@@ -113,4 +115,44 @@ fn data_is_sent_under_a_delegation_without_asking_for_attributes() {
     world.cache.open_files().unwrap().return_delegation(&file).unwrap();
     assert_eq!(world.calls(Verb::Getattr), asked);
     assert_eq!(world.seen(&file), b"oneoldoldtwo");
+}
+
+/// A program that runs as root may set the owner of a file that it only looks into, as SQLite does
+/// with the journal of another process.
+#[test]
+fn attributes_that_another_client_has_set_are_no_conflict() {
+    let world = world();
+    let file = written(&world);
+    world.below.end(&file);
+    let set = SetAttr { uid: Some(Uid::new(0)), ..SetAttr::default() };
+    let before = world.below.others().getattr(&file).unwrap().change;
+    let after = world.below.others().setattr(&root(), &file, &set, None).unwrap().after.unwrap();
+    assert_ne!(after.change, before);
+    assert_eq!(world.cache.commit(&file).map(drop), Ok(()));
+    assert_eq!(world.seen(&file), b"oneoldoldtwo");
+    assert_eq!(world.cache.status().conflicts, 0);
+}
+
+/// Otherwise it would not be known whether the data was written before the return or after it, and
+/// so whether a later change of the file is this client's.
+#[test]
+fn no_data_is_sent_while_a_delegation_is_returned() {
+    let world = world();
+    let file = written(&world);
+    let files = world.cache.open_files().unwrap();
+    thread::scope(|scope| {
+        let returning = world.below.returned.lock().unwrap();
+        scope.spawn(|| files.return_delegation(&file).unwrap());
+        while files.file_grant(&file).is_some() {
+            thread::yield_now();
+        }
+        world.write(&file, 3, b"new");
+        let sent = world.calls(Verb::Write);
+        let commit = scope.spawn(|| world.cache.commit(&file).map(drop));
+        thread::sleep(Duration::from_millis(50));
+        assert_eq!(world.calls(Verb::Write), sent);
+        drop(returning);
+        assert_eq!(commit.join().unwrap(), Ok(()));
+    });
+    assert_eq!(world.seen(&file), b"onenewoldtwo");
 }

@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -185,55 +185,55 @@ fn opens_and_locks_outlive_a_restart_of_the_server() {
     assert_eq!(denied.unwrap_err(), Errno::WOULDBLOCK, "the lock was reclaimed");
 }
 
-/// Writes a file of 48 MiB, and waits until it is stable.
-fn write_much(path: &Path) {
-    let mut file = File::create(path).unwrap();
-    for _ in 0..48 {
-        file.write_all(&[7; 1 << 20]).unwrap();
-    }
-    file.sync_all().unwrap();
+/// Starts a program that opens a file, and then waits for a line before it writes 48 MiB and waits
+/// until they are stable. A program of its own, because the programs that this one starts would
+/// have its open files, and to close those waits for the server.
+fn start_writer(path: &Path) -> Child {
+    let script = "exec 3>&1 >\"$0\" && echo open >&3 && read go && \
+        exec dd if=/dev/zero bs=65536 count=768 conv=fsync status=none";
+    let mut writer = Command::new("sh")
+        .args(["-c", script])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = [0; 5];
+    writer.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"open\n");
+    writer
+}
+
+fn go_on(program: &mut Child) {
+    program.stdin.take().unwrap().write_all(b"go\n").unwrap();
 }
 
 #[test]
 fn a_server_that_does_not_answer_costs_bounded_memory_and_blocks_no_other_files() {
     let Some(world) = World::new() else { return };
     let mount = world.mount("mount", &format!("{},timeo=10", world.cache("cache")));
-    let paths: Vec<PathBuf> =
-        (0..6).map(|number| mount.dir.join(format!("file-{number}"))).collect();
-    for path in &paths {
-        File::create(path).unwrap();
+    let names: Vec<String> = (0..6).map(|number| format!("file-{number}")).collect();
+    let mut writers: Vec<Child> =
+        names.iter().map(|name| start_writer(&mount.dir.join(name))).collect();
+    let (process, before) = (mount.process(), resident_kib(mount.process()));
+    world.server.signal(Signal::STOP);
+    writers.iter_mut().for_each(go_on);
+    thread::sleep(Duration::from_secs(10));
+    let began = Instant::now();
+    let elsewhere =
+        Command::new("sh").args(["-c", "ls / /tmp >&2 && df / >&2"]).stderr(Stdio::null()).status();
+    let took = began.elapsed();
+    let kib = resident_kib(process);
+    let waiting = writers.iter_mut().all(|writer| writer.try_wait().unwrap().is_none());
+    world.server.signal(Signal::CONT);
+    assert!(elsewhere.unwrap().success() && took < Duration::from_secs(5), "{took:?}");
+    assert!(waiting, "nothing is stable while the server does not answer");
+    assert!(kib > before + (16 << 10), "{kib} KiB after {before}: the programs wrote nothing");
+    assert!(kib < 256 << 10, "{kib} KiB of 288 MiB that were to be written");
+    for writer in &mut writers {
+        assert!(writer.wait().unwrap().success());
     }
-    let process = mount.process();
-    let ended = AtomicUsize::new(0);
-    // A program that is started later has the open files, too. It closes them at its start, and
-    // that waits for the server.
-    let mut elsewhere = Command::new("sh")
-        .args(["-c", "read go && ls / /tmp >&2 && df / >&2"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    thread::scope(|scope| {
-        world.server.signal(Signal::STOP);
-        for path in &paths {
-            scope.spawn(|| {
-                write_much(path);
-                ended.fetch_add(1, Ordering::Relaxed);
-            });
-        }
-        thread::sleep(Duration::from_secs(10));
-        let began = Instant::now();
-        elsewhere.stdin.take().unwrap().write_all(b"go\n").unwrap();
-        let elsewhere = elsewhere.wait();
-        let took = began.elapsed();
-        let (kib, waiting) = (resident_kib(process), ended.load(Ordering::Relaxed) == 0);
-        world.server.signal(Signal::CONT);
-        assert!(elsewhere.unwrap().success() && took < Duration::from_secs(5), "{took:?}");
-        assert!(waiting, "nothing is stable while the server does not answer");
-        assert!(kib < 256 << 10, "{kib} KiB of 288 MiB that were to be written");
-    });
-    for path in &paths {
-        let name = path.file_name().unwrap().to_str().unwrap();
+    for name in &names {
         assert_eq!(fs::metadata(world.at_server(name)).unwrap().len(), 48 << 20);
     }
 }

@@ -12,6 +12,7 @@ mod cluster;
 mod configuration;
 mod control_handler;
 mod copier;
+mod copy_queue;
 mod data_server_link;
 mod device_rates;
 mod diagnostics;

@@ -80,8 +80,8 @@ pub(crate) const BREAK_RESERVE: Duration = Duration::from_secs(5);
 /// clients, some megabytes at most, and calls wait for it.
 pub(crate) const REPAIR_PAUSE: Duration = Duration::from_secs(5);
 
-/// Most asynchronous copies: beyond it a copy is made while its client waits, in parts. Each takes
-/// about a kilobyte of memory.
+/// Most asynchronous copies, of which an origin may have as many as it leaves for others: beyond it
+/// a copy is made while its client waits, in parts. Each takes about a kilobyte of memory.
 pub(crate) const COPIES_MAX: usize = 1024;
 
 /// Threads for copies: two keep a disk busy and leave most of a machine to other work.

@@ -99,8 +99,8 @@ pub(crate) const COPY_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// is bounded, and still large enough that such a host does not delay others for long.
 pub(crate) const HOST_THREADS_MAX: usize = 64;
 
-/// Most of these threads that call one host: anybody who may call the server can make it call an
-/// address where nobody answers, once for each client.
+/// Most of these threads that call one host, or the hosts of one /64 of IPv6: anybody who may call
+/// the server can make it call an address where nobody answers, once for each client.
 pub(crate) const THREADS_PER_HOST_MAX: usize = 8;
 
 /// Samples after which disks and network interfaces are searched again, because there may be new

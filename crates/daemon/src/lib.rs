@@ -26,6 +26,7 @@ mod lease_break_watcher;
 mod limits;
 mod load;
 mod local_locks;
+mod locked_files;
 pub mod logging;
 mod metrics;
 mod metrics_page;

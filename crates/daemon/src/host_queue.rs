@@ -13,8 +13,8 @@ use crate::limits::{HOST_THREADS_MAX, THREADS_PER_HOST_MAX};
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A queue of calls to other hosts. Each ends within seconds. There is at most one for each client
-/// and one for each granted lock.
+/// A queue of calls to other hosts. Each ends within seconds. There is at most one for each client,
+/// one for each granted lock, and as many replies as `nlm_replies` allows.
 #[derive(Clone, Default)]
 pub(crate) struct HostQueue(Arc<Mutex<Queue>>);
 

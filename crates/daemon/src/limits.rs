@@ -56,13 +56,9 @@ pub(crate) const LOCAL_PARTS: usize = 64;
 /// would take as long as a round trip.
 pub(crate) const LOCAL_RANGES_MAX: usize = 1024;
 
-/// Most replies of the lock manager that wait to be sent as calls. Beyond it replies are dropped,
-/// and hosts ask again.
+/// Most replies of the lock manager that wait to be sent as calls, of which an origin may have as
+/// many as it leaves for others. Beyond it replies are dropped, and hosts ask again.
 pub(crate) const MESSAGES_MAX: usize = 1024;
-
-/// Threads that send these replies. A host that cannot be reached blocks one of them for some
-/// seconds, once in [`MAILBOX_SECONDS`].
-pub(crate) const NLM_REPLY_THREADS: usize = 4;
 
 /// Seconds for which the address of a host's lock manager is cached. Then it is looked up again,
 /// because the host may have restarted.

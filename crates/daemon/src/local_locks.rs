@@ -15,7 +15,7 @@ use comity_vfs::{FileHold, RangeLock, Result, Status};
 use foldhash::fast::RandomState;
 
 use crate::limits::{LOCAL_PARTS, LOCAL_RANGES_MAX};
-use crate::locked_files::LockedFiles;
+use crate::origin_shares::OriginShares;
 
 /// The locks and leases that the server takes on files on behalf of clients, so that local programs
 /// respect the clients' locks.
@@ -25,7 +25,8 @@ pub(crate) struct LocalLocks {
     hasher: RandomState,
     /// For each part of the files: locked while the engine's state of a file is read and applied.
     parts: [Mutex<Part>; LOCAL_PARTS],
-    locked: LockedFiles,
+    /// The locked files. Each keeps descriptors open, of which there are few.
+    locked: OriginShares,
 }
 
 /// Some of the files.
@@ -41,7 +42,7 @@ impl LocalLocks {
     /// Takes locks for the clients of `engine`, in the files of `exports`.
     pub(crate) fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
         let parts = array::from_fn(|_| Mutex::default());
-        let locked = LockedFiles::at_most(engine.settings().limits.locked_files);
+        let locked = OriginShares::at_most(engine.settings().limits.locked_files);
         Self { engine, exports, hasher: RandomState::default(), parts, locked }
     }
 

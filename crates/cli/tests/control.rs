@@ -216,8 +216,10 @@ const COMMANDS: &[&[&str]] = &[
     &["clients", "1"],
     &["clients", "1", "--json"],
     &["migrate", "/srv", "--to", "b"],
+    &["migrate", "/srv", "--to", "b", "--dry-run"],
     &["migrate", "--cancel"],
     &["load", "advise"],
+    &["load", "advise", "--auto"],
     &["evict", "1"],
     &["top", "--once"],
     &["account", "bind", "root", KEY],
@@ -226,11 +228,17 @@ const COMMANDS: &[&[&str]] = &[
     &["revoke", "--admin", KEY],
     &["why", "/srv/f", "--admin", "--key", KEY],
     &["cluster", "status"],
+    &["cluster", "move", "/srv", "--to", "b"],
+    &["cluster", "drain", "b"],
+    &["cluster", "undrain", "b"],
     &["placement", "status"],
+    &["placement", "add", "b", "192.0.2.1"],
     &["placement", "check"],
+    &["placement", "check", "--bytes"],
     &["placement", "drain", "a"],
     &["placement", "label"],
     &["placement", "rebuild"],
+    &["placement", "resilver"],
 ];
 
 /// Every command that asks a server over the network as the owner of a key.
@@ -248,19 +256,44 @@ const NETWORK_COMMANDS: &[&[&str]] = &[
 /// `a_mount_of_a_server_that_does_not_answer_ends_within_its_bound` and the tests beside it.
 const MOUNT_COMMANDS: &[&str] = &["mount", "umount", "cache", "id", "grant"];
 
-/// Commands that wait for nobody.
-const OTHERS: &[&str] = &["serve", "check", "key", "bench", "completions", "man", "help"];
+/// Commands that wait for nobody, and `cluster addresses`, which asks until it is ended.
+const OTHERS: &[&str] = &[
+    "serve",
+    "check",
+    "key",
+    "bench",
+    "completions",
+    "man",
+    "help",
+    "load calibrate",
+    "cluster addresses",
+];
 
 #[test]
 fn every_command_stands_in_a_list_by_whom_it_waits_for() {
-    let said = run(comity().arg("help"));
-    let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
-    for line in listed.take_while(|line| !line.is_empty()) {
-        let name = line.split_whitespace().next().unwrap();
-        let is_known = [MOUNT_COMMANDS, OTHERS].iter().any(|list| list.contains(&name))
-            || [COMMANDS, NETWORK_COMMANDS].concat().iter().any(|words| words[0] == name);
-        assert!(is_known, "{name} stands in a list");
+    for name in commands_below(&[]) {
+        if [MOUNT_COMMANDS, OTHERS].concat().contains(&&*name) {
+            continue;
+        }
+        let mut parts = commands_below(&[&name]);
+        parts.retain(|part| part != "help" && !OTHERS.contains(&&*format!("{name} {part}")));
+        let asks = [COMMANDS, NETWORK_COMMANDS].concat();
+        assert!(asks.iter().any(|words| words[0] == name), "{name} stands in a list");
+        for part in parts {
+            let is_listed = asks.iter().any(|words| words.starts_with(&[&*name, &*part]));
+            assert!(is_listed, "{name} {part} stands in a list");
+        }
     }
+}
+
+/// Returns the commands that the help of a command lists.
+fn commands_below(words: &[&str]) -> Vec<String> {
+    let said = run(comity().arg("help").args(words));
+    let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let listed = listed.take_while(|line| !line.is_empty());
+    // The description of a command may go on in further lines, which are indented more.
+    let first = listed.filter(|line| !line.starts_with("   "));
+    first.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
 /// Runs commands at once, each of which must fail; returns their errors.

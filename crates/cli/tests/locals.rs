@@ -7,12 +7,14 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use comity_backend::range_lock::{self, Kind};
 use comity_proto::nfs4::{NfsLockType4, Nfsstat4, Stateid4, share};
 use common::four::{Four, Opened};
+use common::raw::stream_from;
 use common::{NOBODY, PATIENCE, Place, Running, comity, run, wait_until};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::io::Errno;
@@ -342,4 +344,47 @@ fn a_file_that_a_program_removes_is_closed() {
     let removed = Instant::now();
     wait_until("the file is closed", || !is_open());
     assert!(removed.elapsed() < Duration::from_secs(5), "{:?}", removed.elapsed());
+}
+
+/// Each locked file keeps descriptors open.
+#[test]
+fn a_host_that_locks_many_files_leaves_locks_for_others() {
+    let (place, path) = place();
+    let files: Vec<PathBuf> =
+        (0..200).map(|number| path.with_extension(format!("{number}"))).collect();
+    for file in &files {
+        fs::copy(&path, file).unwrap();
+    }
+    let line = format!("{} 127.0.0.0/8(rw,insecure)\n", place.data().display());
+    let exports = place.write("exports", &line);
+    let mut serve = place.serve(&["--exports"]);
+    serve.arg(exports);
+    let server = Running::start(&mut with_few_descriptors(&serve));
+    let client =
+        |address, name| Four::try_on(stream_from(address, server.port), NOBODY, name).unwrap();
+    let lock = |client: &mut Four, path: &Path| {
+        let file = client.open(path, share::BOTH | share::WANT_NO_DELEG).unwrap();
+        client.lock(&file, NfsLockType4::Write, (0, 10)).map(|lock| (file, lock))
+    };
+    let mut greedy = client([127, 0, 0, 2], "greedy");
+    let mut locked: Vec<_> = files.iter().map_while(|file| lock(&mut greedy, file).ok()).collect();
+    assert!((50..files.len() - 1).contains(&locked.len()), "{}", locked.len());
+    let mut other = client([127, 0, 0, 3], "other");
+    let same = other.open(&files[0], share::BOTH | share::WANT_NO_DELEG).unwrap();
+    assert_eq!(other.lock(&same, NfsLockType4::Write, (0, 10)), Err(Nfsstat4::Denied));
+    lock(&mut other, &path).expect("another host locks a file");
+    assert_eq!(lock(&mut greedy, files.last().unwrap()).err(), Some(Nfsstat4::Delay));
+    for _ in 0..2 {
+        let (file, held) = locked.pop().unwrap();
+        greedy.unlock(&file, held, (0, 10)).unwrap();
+    }
+    lock(&mut greedy, files.last().unwrap()).expect("it has unlocked other files");
+}
+
+/// The same command in a process that may open 1,500 files.
+fn with_few_descriptors(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -n 1500; exec \"$0\" \"$@\""]).arg(command.get_program());
+    shell.args(command.get_args());
+    shell
 }

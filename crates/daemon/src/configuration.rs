@@ -87,11 +87,16 @@ impl Configuration {
     }
 
     /// Returns the bounds of the clients' state: no more delegations than files can have leases, so
-    /// that clients are asked to return some before others are refused.
+    /// that clients are asked to return some before others are refused, and no more locked files
+    /// than there are descriptors for.
     pub(crate) fn bounds(&self, limits: Limits) -> Limits {
         let by_leases = self.leases.is_some() && !self.in_memory;
-        let most = if by_leases { self.descriptors.leases_max() } else { limits.delegations };
-        Limits { delegations: limits.delegations.min(most), ..limits }
+        if !by_leases {
+            return limits;
+        }
+        let delegations = limits.delegations.min(self.descriptors.leases_max());
+        let locked_files = limits.locked_files.min(self.descriptors.locked_files_max());
+        Limits { delegations, locked_files, ..limits }
     }
 
     /// Makes all exports read-only, regardless of their rules.

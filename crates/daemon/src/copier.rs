@@ -1,23 +1,22 @@
 //! Asynchronous copies: a queue, and threads that copy one piece of each in turn, so that no copy
 //! waits for the end of another, or for a delay of another.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use comity_nfs4::{Copying, Progress};
+use comity_state::Origin;
 
-use crate::limits::{COPIERS, COPIES_MAX, COPY_PAUSE_MAX, COPY_PAUSE_MIN};
-
-/// A job that is done in pieces.
-pub(crate) trait CopyJob: Send + 'static {
-    /// Does one piece.
-    fn go_on(&mut self) -> Progress;
-}
+use crate::copy_queue::{CopyJob, CopyQueue, WaitingCopy};
+use crate::limits::{COPIERS, COPY_PAUSE_MAX};
 
 impl CopyJob for Copying {
+    fn origin(&self) -> Origin {
+        Self::origin(self).network()
+    }
+
     fn go_on(&mut self) -> Progress {
         Self::go_on(self)
     }
@@ -25,30 +24,13 @@ impl CopyJob for Copying {
 
 /// A queue of copies, with the threads that execute them.
 pub(crate) struct Copier<C = Copying> {
-    queue: Mutex<Queue<C>>,
+    queue: Mutex<CopyQueue<C>>,
     changed: Condvar,
-}
-
-struct Queue<C> {
-    copies: VecDeque<WaitingCopy<C>>,
-    /// Number of copies whose pieces threads are copying now.
-    taken: usize,
-    stopped: bool,
-}
-
-/// A copy in the queue.
-struct WaitingCopy<C> {
-    copy: Box<C>,
-    /// The length of the next pause, if the copy cannot continue.
-    pause: Duration,
-    /// The end of the current pause.
-    until: Option<Instant>,
 }
 
 impl<C> Default for Copier<C> {
     fn default() -> Self {
-        let queue = Queue { copies: VecDeque::new(), taken: 0, stopped: false };
-        Self { queue: Mutex::new(queue), changed: Condvar::new() }
+        Self { queue: Mutex::default(), changed: Condvar::new() }
     }
 }
 
@@ -58,11 +40,7 @@ impl<C: CopyJob> Copier<C> {
     /// # Errors
     /// The copy.
     pub(crate) fn take(&self, copy: Box<C>) -> std::result::Result<(), Box<C>> {
-        let mut queue = self.queue();
-        if queue.stopped || queue.copies.len() + queue.taken >= COPIES_MAX {
-            return Err(copy);
-        }
-        queue.copies.push_back(WaitingCopy { copy, pause: COPY_PAUSE_MIN, until: None });
+        self.queue().add(copy)?;
         self.changed.notify_one();
         Ok(())
     }
@@ -86,52 +64,53 @@ impl<C: CopyJob> Copier<C> {
 
     /// Stops copying. Clients will find that their copies no longer exist, and start them again.
     pub(crate) fn stop(&self) {
-        let mut queue = self.queue();
-        queue.stopped = true;
+        self.queue().stop();
         self.changed.notify_all();
     }
 
     /// Does one piece of the next copy; returns false after [`Copier::stop`].
     fn turn(&self, told: &impl Fn()) -> bool {
         let Some(WaitingCopy { mut copy, pause, .. }) = self.next() else { return false };
+        let origin = copy.origin();
         // If a panic drops the copy, it ends as failed and this thread continues.
         let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
             let progress = copy.go_on();
             (progress, copy)
         }));
-        let goes_on = match made {
-            Ok((Progress::More, copy)) => {
-                Some(WaitingCopy { copy, pause: COPY_PAUSE_MIN, until: None })
-            }
+        let again = match made {
+            Ok((Progress::More, copy)) => Some(WaitingCopy::ready(copy)),
             Ok((Progress::Later, copy)) => {
                 let until = Instant::now().checked_add(pause);
                 Some(WaitingCopy { copy, pause: (pause * 2).min(COPY_PAUSE_MAX), until })
             }
             Ok((Progress::Over, _)) | Err(_) => None,
         };
-        if goes_on.is_none() {
+        if again.is_none() {
             told();
         }
-        let mut queue = self.queue();
-        queue.taken -= 1;
-        if let Some(turn) = goes_on {
-            queue.copies.push_back(turn);
+        self.done(origin, again);
+        true
+    }
+
+    /// Ends the piece of a copy of this origin; a copy that has not ended waits again.
+    fn done(&self, origin: Origin, again: Option<WaitingCopy<C>>) {
+        let goes_on = again.is_some();
+        self.queue().give_back(origin, again);
+        if goes_on {
             self.changed.notify_one();
         }
-        true
     }
 
     /// Waits for the next copy that is ready; `None` after [`Copier::stop`].
     fn next(&self) -> Option<WaitingCopy<C>> {
         let mut queue = self.queue();
-        while !queue.stopped {
+        while !queue.is_stopped() {
             let now = Instant::now();
-            if let Some(turn) = queue.take_ready(now) {
-                return Some(turn);
+            if let Some(next) = queue.take_ready(now) {
+                return Some(next);
             }
-            let pauses = queue.copies.iter().filter_map(|turn| turn.until);
-            let wait = pauses.min().map(|until| until.saturating_duration_since(now));
-            queue = match wait {
+            let end = queue.next_end_of_pause();
+            queue = match end.map(|end| end.saturating_duration_since(now)) {
                 Some(wait) => self
                     .changed
                     .wait_timeout(queue, wait)
@@ -142,35 +121,31 @@ impl<C: CopyJob> Copier<C> {
         None
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue<C>> {
+    fn queue(&self) -> MutexGuard<'_, CopyQueue<C>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<C> Queue<C> {
-    /// Removes and returns the first copy without a current pause.
-    fn take_ready(&mut self, now: Instant) -> Option<WaitingCopy<C>> {
-        let is_ready = |turn: &WaitingCopy<C>| turn.until.is_none_or(|until| until <= now);
-        let turn = self.copies.iter().position(is_ready).and_then(|at| self.copies.remove(at))?;
-        self.taken += 1;
-        Some(turn)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use super::*;
 
     /// A copy that records its pieces and calls a function for each.
     struct Copy {
         name: char,
+        origin: Origin,
         turns: Box<dyn FnMut() -> Progress + Send>,
         noted: Arc<Mutex<String>>,
     }
 
     impl CopyJob for Copy {
+        fn origin(&self) -> Origin {
+            self.origin
+        }
+
         fn go_on(&mut self) -> Progress {
             self.noted.lock().unwrap().push(self.name);
             (self.turns)()
@@ -193,9 +168,10 @@ mod tests {
     }
 
     impl ObservedCopier {
+        /// Adds a copy of the origin that its name stands for.
         fn take(&self, name: char, turns: impl FnMut() -> Progress + Send + 'static) -> bool {
-            let noted = Arc::clone(&self.noted);
-            self.copier.take(Box::new(Copy { name, turns: Box::new(turns), noted })).is_ok()
+            let (noted, origin) = (Arc::clone(&self.noted), Origin::from_bytes([name as u8; 16]));
+            self.copier.take(Box::new(Copy { name, origin, turns: Box::new(turns), noted })).is_ok()
         }
 
         /// Runs this many pieces; returns the record.
@@ -233,17 +209,29 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_counts_copies_in_the_queue_and_under_way() {
+    fn origins_take_turns_whatever_number_of_copies_each_has() {
         let site = ObservedCopier::default();
-        for _ in 0..COPIES_MAX {
-            assert!(site.take('a', pieces(2)));
-        }
-        assert!(!site.take('b', pieces(1)));
+        (0..9).for_each(|_| assert!(site.take('a', pieces(2))));
+        assert!(site.take('b', pieces(3)));
+        assert_eq!(site.turns(8), "abababaa");
+    }
+
+    #[test]
+    fn an_origin_leaves_room_for_the_copies_of_others() {
+        let site = ObservedCopier::default();
+        let taken = |name| (0..).take_while(|_| site.take(name, pieces(1))).count();
+        assert_eq!(['a', 'b', 'c'].map(taken), [512, 256, 128]);
+        assert!(site.take('d', pieces(1)));
+    }
+
+    #[test]
+    fn the_room_of_an_origin_counts_copies_in_the_queue_and_under_way() {
+        let site = ObservedCopier::default();
+        while site.take('a', pieces(1)) {}
         let in_hand = site.copier.next().unwrap();
-        assert!(!site.take('b', pieces(1)));
-        drop(in_hand);
-        site.turns(COPIES_MAX);
-        assert!(site.take('b', pieces(1)), "one copy has ended");
+        assert!(!site.take('a', pieces(1)));
+        site.copier.done(in_hand.copy.origin(), None);
+        assert!(site.take('a', pieces(1)), "one copy has ended");
     }
 
     #[test]

@@ -7,12 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use comity_credential::network_of;
+
 use crate::limits::{HOST_THREADS_MAX, THREADS_PER_HOST_MAX};
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A queue of calls to other hosts. Each ends within seconds. There is at most one for each client
-/// and one for each granted lock.
+/// A queue of calls to other hosts. Each ends within seconds. There is at most one for each client,
+/// one for each granted lock, and as many replies as `nlm_replies` allows.
 #[derive(Clone, Default)]
 pub(crate) struct HostQueue(Arc<Mutex<Queue>>);
 
@@ -21,7 +23,8 @@ struct Queue {
     /// The hosts and the work for them.
     waiting: VecDeque<(IpAddr, Work)>,
     threads: usize,
-    /// Number of threads that are now blocked by each host.
+    /// Number of threads that are now blocked by each host. The addresses of a network that one
+    /// host may use count as one.
     at_host: HashMap<IpAddr, usize>,
 }
 
@@ -73,19 +76,20 @@ impl Queue {
     fn next(&mut self) -> Option<(IpAddr, Work)> {
         let at = self.waiting.iter().position(|(host, _)| self.may_wait_for(*host))?;
         let next = self.waiting.remove(at)?;
-        *self.at_host.entry(next.0).or_default() += 1;
+        *self.at_host.entry(network_of(next.0)).or_default() += 1;
         Some(next)
     }
 
     fn may_wait_for(&self, host: IpAddr) -> bool {
-        self.at_host.get(&host).is_none_or(|threads| *threads < THREADS_PER_HOST_MAX)
+        self.at_host.get(&network_of(host)).is_none_or(|threads| *threads < THREADS_PER_HOST_MAX)
     }
 
     fn leave(&mut self, host: IpAddr) {
-        if let Some(threads) = self.at_host.get_mut(&host) {
+        let network = network_of(host);
+        if let Some(threads) = self.at_host.get_mut(&network) {
             *threads -= 1;
             if *threads == 0 {
-                self.at_host.remove(&host);
+                self.at_host.remove(&network);
             }
         }
     }
@@ -93,6 +97,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
@@ -121,12 +126,27 @@ mod tests {
             let _ = done.send(2);
         });
         assert_eq!(dones.recv_timeout(PATIENCE), Ok(2));
-        let waiting = queue.queue().at_host.get(&host(1)).copied();
+        let waiting = queue.queue().at_host.get(&network_of(host(1))).copied();
         assert!(waiting.is_some_and(|threads| threads <= THREADS_PER_HOST_MAX), "{waiting:?}");
         drop(open);
         for _ in 0..deaf {
             assert_eq!(dones.recv_timeout(PATIENCE), Ok(1));
         }
+    }
+
+    /// A host in an IPv6 network may use all addresses of the network.
+    #[test]
+    fn the_addresses_of_an_ipv6_network_use_the_threads_of_one_host() {
+        let mut queue = Queue::default();
+        for last in 0..2 * THREADS_PER_HOST_MAX as u16 {
+            let address = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
+            queue.waiting.push_back((address.into(), Box::new(|| {})));
+        }
+        queue.waiting.push_back((host(1), Box::new(|| {})));
+        let begun: Vec<_> = std::iter::from_fn(|| queue.next().map(|(host, _)| host)).collect();
+        assert_eq!((begun.len(), begun.last()), (THREADS_PER_HOST_MAX + 1, Some(&host(1))));
+        begun.iter().for_each(|host| queue.leave(*host));
+        assert!(queue.at_host.is_empty());
     }
 
     #[test]

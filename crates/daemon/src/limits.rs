@@ -56,13 +56,9 @@ pub(crate) const LOCAL_PARTS: usize = 64;
 /// would take as long as a round trip.
 pub(crate) const LOCAL_RANGES_MAX: usize = 1024;
 
-/// Most replies of the lock manager that wait to be sent as calls. Beyond it replies are dropped,
-/// and hosts ask again.
+/// Most replies of the lock manager that wait to be sent as calls, of which an origin may have as
+/// many as it leaves for others. Beyond it replies are dropped, and hosts ask again.
 pub(crate) const MESSAGES_MAX: usize = 1024;
-
-/// Threads that send these replies. A host that cannot be reached blocks one of them for some
-/// seconds, once in [`MAILBOX_SECONDS`].
-pub(crate) const NLM_REPLY_THREADS: usize = 4;
 
 /// Seconds for which the address of a host's lock manager is cached. Then it is looked up again,
 /// because the host may have restarted.
@@ -80,8 +76,8 @@ pub(crate) const BREAK_RESERVE: Duration = Duration::from_secs(5);
 /// clients, some megabytes at most, and calls wait for it.
 pub(crate) const REPAIR_PAUSE: Duration = Duration::from_secs(5);
 
-/// Most asynchronous copies: beyond it a copy is made while its client waits, in parts. Each takes
-/// about a kilobyte of memory.
+/// Most asynchronous copies, of which an origin may have as many as it leaves for others: beyond it
+/// a copy is made while its client waits, in parts. Each takes about a kilobyte of memory.
 pub(crate) const COPIES_MAX: usize = 1024;
 
 /// Threads for copies: two keep a disk busy and leave most of a machine to other work.
@@ -99,8 +95,8 @@ pub(crate) const COPY_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// is bounded, and still large enough that such a host does not delay others for long.
 pub(crate) const HOST_THREADS_MAX: usize = 64;
 
-/// Most of these threads that call one host: anybody who may call the server can make it call an
-/// address where nobody answers, once for each client.
+/// Most of these threads that call one host, or the hosts of one /64 of IPv6: anybody who may call
+/// the server can make it call an address where nobody answers, once for each client.
 pub(crate) const THREADS_PER_HOST_MAX: usize = 8;
 
 /// Samples after which disks and network interfaces are searched again, because there may be new

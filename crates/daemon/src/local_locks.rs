@@ -3,15 +3,19 @@
 
 use std::array;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use comity_export::Exports;
-use comity_state::{ByteRange, DelegationKind, Engine, FileKey, LockType, Taken};
+use comity_state::{
+    ByteRange, DelegationKind, Engine, FileKey, LocalLock, LockType, Origin, Taken,
+};
 use comity_vfs::{FileHold, RangeLock, Result, Status};
 use foldhash::fast::RandomState;
 
 use crate::limits::{LOCAL_PARTS, LOCAL_RANGES_MAX};
+use crate::origin_shares::OriginShares;
 
 /// The locks and leases that the server takes on files on behalf of clients, so that local programs
 /// respect the clients' locks.
@@ -21,16 +25,25 @@ pub(crate) struct LocalLocks {
     hasher: RandomState,
     /// For each part of the files: locked while the engine's state of a file is read and applied.
     parts: [Mutex<Part>; LOCAL_PARTS],
+    /// The locked files. Each keeps descriptors open, of which there are few.
+    locked: OriginShares,
 }
 
-/// Files with more locked ranges than are locked one by one; true if the whole file is locked.
-type Part = HashMap<FileKey, bool, RandomState>;
+/// Some of the files.
+#[derive(Default)]
+struct Part {
+    /// Files with more locked ranges than are locked one by one; true if the whole file is locked.
+    many: HashMap<FileKey, bool, RandomState>,
+    /// The origin for which each locked file counts.
+    first: HashMap<FileKey, Origin, RandomState>,
+}
 
 impl LocalLocks {
     /// Takes locks for the clients of `engine`, in the files of `exports`.
     pub(crate) fn new(engine: Arc<Engine>, exports: Arc<Exports>) -> Self {
         let parts = array::from_fn(|_| Mutex::default());
-        Self { engine, exports, hasher: RandomState::default(), parts }
+        let locked = OriginShares::at_most(engine.settings().limits.locked_files);
+        Self { engine, exports, hasher: RandomState::default(), parts, locked }
     }
 
     /// Locks the part of a file, so that no other thread handles the file.
@@ -41,12 +54,13 @@ impl LocalLocks {
 
     /// Makes the server's locks in a range equal to those of clients. If a file has too many
     /// ranges, the whole file is locked, because the kernel searches them one by one.
-    fn follow(&self, many: &mut Part, file: &FileKey, range: ByteRange) {
+    fn follow(&self, part: &mut Part, file: &FileKey, range: ByteRange) {
+        let many = &mut part.many;
         let is_whole = !many.is_empty() && many.contains_key(file);
         let range = if is_whole { ByteRange::ALL } else { range };
         let (count, held) = self.engine.held(file, range, LOCAL_RANGES_MAX);
         if count == 0 {
-            return self.let_go(many, file);
+            return self.let_go(part, file);
         }
         if count > LOCAL_RANGES_MAX {
             many.entry(*file).or_default();
@@ -63,16 +77,31 @@ impl LocalLocks {
     }
 
     /// Releases a file in which clients hold nothing.
-    fn let_go(&self, many: &mut Part, file: &FileKey) {
-        if !many.is_empty() {
-            many.remove(file);
+    fn let_go(&self, part: &mut Part, file: &FileKey) {
+        if !part.many.is_empty() {
+            part.many.remove(file);
+        }
+        if let Some(origin) = part.first.remove(file) {
+            self.locked.leave(origin);
         }
         // A failure is harmless: a file that no longer exists has no locks.
         let _ = self.hold(file, ByteRange::ALL, None);
     }
 
+    /// Counts a file for the origin that is the first to lock it; returns false if that has as many
+    /// as it may. A lock that is reclaimed was granted before, so that it is not refused.
+    fn enter(&self, part: &mut Part, file: &FileKey, (origin, reclaim): (Origin, bool)) -> bool {
+        let Entry::Vacant(place) = part.first.entry(*file) else { return true };
+        let has_room = self.locked.enter(origin, reclaim);
+        if has_room {
+            place.insert(origin);
+        }
+        has_room
+    }
+
     /// Locks a range for a client; locks of other clients in the range stay.
-    fn reserve(&self, many: &Part, file: &FileKey, (range, kind): (ByteRange, LockType)) -> Taken {
+    fn reserve(&self, part: &Part, file: &FileKey, (range, kind): (ByteRange, LockType)) -> Taken {
+        let many = &part.many;
         if !many.is_empty() && many.get(file) == Some(&true) {
             return Taken::Done;
         }
@@ -90,8 +119,8 @@ impl LocalLocks {
     }
 
     /// Locks the whole file, unless a program has locked a part of it.
-    fn hold_whole(&self, many: &mut Part, file: &FileKey) {
-        let whole = many.entry(*file).or_default();
+    fn hold_whole(&self, part: &mut Part, file: &FileKey) {
+        let whole = part.many.entry(*file).or_default();
         *whole = *whole || self.hold(file, ByteRange::ALL, Some(LockType::Write)) == Ok(true);
     }
 
@@ -109,27 +138,30 @@ impl comity_state::Locals for LocalLocks {
     fn take(
         &self,
         file: &FileKey,
-        (range, kind): (ByteRange, LockType),
+        &LocalLock { range, kind, origin, reclaim }: &LocalLock,
         take: &mut dyn FnMut() -> Option<usize>,
     ) -> Taken {
-        let mut many = self.alone(file);
-        let reserved = self.reserve(&many, file, (range, kind));
+        let mut part = self.alone(file);
+        if !self.enter(&mut part, file, (origin.network(), reclaim)) {
+            return Taken::Later;
+        }
+        let reserved = self.reserve(&part, file, (range, kind));
         let held = if reserved == Taken::Done { take() } else { None };
         match held {
-            Some(count) if count > LOCAL_RANGES_MAX => self.hold_whole(&mut many, file),
+            Some(count) if count > LOCAL_RANGES_MAX => self.hold_whole(&mut part, file),
             Some(_) if kind == LockType::Write => {}
             // The client may have had a write lock before, so the server's lock may have to be
             // reduced.
-            Some(_) | None => self.follow(&mut many, file, range),
+            Some(_) | None => self.follow(&mut part, file, range),
         }
         reserved
     }
 
     fn give(&self, file: &FileKey, range: ByteRange, give: &mut dyn FnMut() -> Option<usize>) {
-        let mut many = self.alone(file);
+        let mut part = self.alone(file);
         match give() {
-            Some(0) => self.let_go(&mut many, file),
-            Some(_) => self.follow(&mut many, file, range),
+            Some(0) => self.let_go(&mut part, file),
+            Some(_) => self.follow(&mut part, file, range),
             None => {}
         }
     }
@@ -155,8 +187,8 @@ impl comity_state::Locals for LocalLocks {
             }
         }
         while let Some((file, range)) = self.engine.poll_unlocked() {
-            let mut many = self.alone(&file);
-            self.follow(&mut many, &file, range);
+            let mut part = self.alone(&file);
+            self.follow(&mut part, &file, range);
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,32 +12,64 @@ use std::time::{Duration, Instant};
 use comity_nfs3::Message;
 use comity_proto::nlm::{PROGRAM, VERSION};
 use comity_server::{OneWayTarget, RemoteCall};
+use comity_state::Origin;
 
-use crate::limits::{MAILBOX_SECONDS, MAILBOXES_MAX, MESSAGES_MAX, NLM_REPLY_THREADS};
+use crate::host_queue::HostQueue;
+use crate::limits::{MAILBOX_SECONDS, MAILBOXES_MAX, MESSAGES_MAX};
+use crate::origin_shares::OriginShares;
 
 /// For each host: the address of its lock manager, if it has one, and when it was looked up.
 type Mailboxes = Mutex<HashMap<IpAddr, (Instant, Option<OneWayTarget>)>>;
 
 /// Starts the threads that send replies; they end when all senders are dropped.
 pub(crate) fn start() -> SyncSender<Message> {
-    let (sender, receiver) = mpsc::sync_channel(MESSAGES_MAX);
-    let shared = Arc::new((Mutex::new(receiver), Mailboxes::default()));
-    for _ in 0..NLM_REPLY_THREADS {
-        let shared = Arc::clone(&shared);
-        let carry = move || carry_all(&shared.0, &shared.1);
-        if let Err(error) = thread::Builder::new().name("nlm-replies".into()).spawn(carry) {
-            tracing::warn!(%error, "replies to asynchronous lock requests are late: no thread");
+    let mailboxes = Mailboxes::default();
+    start_with(move |message| {
+        if let Err(error) = carry(message, &mailboxes) {
+            tracing::info!(host = %message.host, %error, "an asynchronous lock reply was not sent");
         }
+    })
+}
+
+/// Like [`start`]; `carry` sends one reply. A host that cannot be reached blocks a thread for some
+/// seconds, once in [`MAILBOX_SECONDS`].
+fn start_with(carry: impl Fn(&Message) + Send + Sync + 'static) -> SyncSender<Message> {
+    let (sender, receiver) = mpsc::sync_channel::<Message>(MESSAGES_MAX);
+    let (queue, carry) = (HostQueue::default(), Arc::new(carry));
+    let places = Arc::new(OriginShares::at_most(MESSAGES_MAX));
+    let distribute = move || {
+        for message in receiver {
+            let Some(waiting) = WaitingReply::of(&places, message.host) else {
+                tracing::info!(host = %message.host, "too many asynchronous lock replies wait");
+                continue;
+            };
+            let carry = Arc::clone(&carry);
+            queue.run(message.host, move || {
+                carry(&message);
+                drop(waiting);
+            });
+        }
+    };
+    if let Err(error) = thread::Builder::new().name("nlm-replies".into()).spawn(distribute) {
+        tracing::warn!(%error, "asynchronous lock requests are not answered: no thread");
     }
     sender
 }
 
-fn carry_all(messages: &Mutex<Receiver<Message>>, mailboxes: &Mailboxes) {
-    let next = || messages.lock().unwrap_or_else(PoisonError::into_inner).recv();
-    while let Ok(message) = next() {
-        if let Err(error) = carry(&message, mailboxes) {
-            tracing::info!(host = %message.host, %error, "an asynchronous lock reply was not sent");
-        }
+/// A reply that takes a place of its host's origin until it is dropped.
+struct WaitingReply(Arc<OriginShares>, Origin);
+
+impl WaitingReply {
+    /// A reply to this host, if there may be one more.
+    fn of(places: &Arc<OriginShares>, host: IpAddr) -> Option<Self> {
+        let origin = Origin::of(host).network();
+        places.enter(origin, false).then(|| Self(Arc::clone(places), origin))
+    }
+}
+
+impl Drop for WaitingReply {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
     }
 }
 
@@ -74,9 +106,41 @@ fn keep(mailboxes: &Mailboxes, host: IpAddr, mailbox: Option<OneWayTarget>) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::UdpSocket;
+    use std::net::{Ipv6Addr, UdpSocket};
 
     use super::*;
+
+    /// Sends replies to silent hosts, for which a thread waits until the end of the test, and then
+    /// one to another host. Returns the number of those to silent hosts that are sent at the end.
+    fn sent_to_silent(silent: impl Iterator<Item = IpAddr>) -> usize {
+        let good = IpAddr::from([192, 0, 2, 99]);
+        let ((told, sent), (open, gate)) = (mpsc::channel(), mpsc::channel::<()>());
+        let (gate, told) = (Mutex::new(gate), Mutex::new(told));
+        let sender = start_with(move |message| {
+            if message.host != good {
+                let _ = gate.lock().unwrap().recv();
+            }
+            let _ = told.lock().unwrap().send(message.host);
+        });
+        let message = |host| Message { host, source: None, procedure: 12, arguments: Vec::new() };
+        silent.chain([good]).for_each(|host| sender.send(message(host)).unwrap());
+        assert_eq!(sent.recv_timeout(Duration::from_secs(10)), Ok(good));
+        drop((open, sender));
+        sent.iter().count()
+    }
+
+    #[test]
+    fn hosts_that_cannot_be_reached_delay_no_replies_to_others() {
+        let network = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last).into();
+        assert_eq!(sent_to_silent((0..100).map(network)), 100);
+    }
+
+    #[test]
+    fn a_network_has_as_many_replies_waiting_as_it_leaves_for_others() {
+        let host = IpAddr::from([192, 0, 2, 1]);
+        let sent = sent_to_silent(std::iter::repeat_n(host, 2 * MESSAGES_MAX));
+        assert_eq!(sent, MESSAGES_MAX / 2);
+    }
 
     #[test]
     fn a_known_address_gets_the_reply_from_the_address_that_was_asked() {

@@ -12,7 +12,9 @@ use comity_coherence::{Clearance, Clock, check_io};
 use comity_credential::KeptCredential;
 use comity_export::{Door, Exports, Node, RpcPeer, SealedHandle, View};
 use comity_proto::nfs4::{Nfsstat4, Verifier4};
-use comity_state::{Caller, Client, Engine, Io, OffloadEnd, Sender, Share, Stateid, Verifier};
+use comity_state::{
+    Caller, Client, Engine, Io, OffloadEnd, Origin, Sender, Share, Stateid, Verifier,
+};
 
 use crate::filehandle::{Object, enter};
 use crate::limits::COPY_PIECE_BYTES_MAX;
@@ -72,6 +74,12 @@ impl Copying {
     /// Returns a copy that has not begun.
     pub(crate) const fn new(order: CopyOrder) -> Self {
         Self { order, copied: 0, over: false }
+    }
+
+    /// Returns the origin of the client that asked for the copy.
+    #[must_use]
+    pub const fn origin(&self) -> Origin {
+        self.order.caller.origin
     }
 
     /// Copies a piece.

@@ -132,7 +132,7 @@ pub use ids::{
 pub use layout::LayoutIomode;
 pub use layouts::LayoutScope;
 pub use limits::Limits;
-pub use local_locks::{Locals, Parts, Taken};
+pub use local_locks::{LocalLock, Locals, Parts, Taken};
 pub use lock::{ByteRange, Conflict, FileLocks, LockType, Offer, QueuedLock};
 pub use locks::{Lock, Locker};
 pub use lookup::{At, Bearer, Sender};

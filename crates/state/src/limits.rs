@@ -29,6 +29,9 @@ pub struct Limits {
     pub locks_per_file: usize,
     /// Delegations of all clients. Each takes about 500 bytes.
     pub delegations: usize,
+    /// Files that are locked against programs on the server. Each keeps descriptors open; the
+    /// clients of one origin may lock as many as they leave for all others.
+    pub locked_files: usize,
     /// Copies of one client that are under way, or have ended without an acknowledgement. More
     /// copies would compete for one disk, and a program copies one file at a time.
     pub offloads_per_client: usize,
@@ -46,6 +49,7 @@ impl Limits {
         owners_per_client: 1 << 16,
         locks_per_file: 1 << 18,
         delegations: 1 << 18,
+        locked_files: 1 << 18,
         offloads_per_client: 64,
     };
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
-use crate::{ByteRange, DelegationKind, FileKey, LockType};
+use crate::{ByteRange, DelegationKind, FileKey, LockType, Origin};
 
 /// The result of an attempt to lock bytes against programs on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +14,22 @@ pub enum Taken {
     Done,
     /// A program has locked some of the bytes; `take` was not called.
     Held,
-    /// Too many files are locked at present; the caller should try again later.
+    /// Too many files are locked at present, or too many for this origin; the caller should try
+    /// again later.
     Later,
+}
+
+/// A lock that a client asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalLock {
+    /// The bytes.
+    pub range: ByteRange,
+    /// Read or write.
+    pub kind: LockType,
+    /// The origin of the client.
+    pub origin: Origin,
+    /// True if the client had the lock before the server restarted.
+    pub reclaim: bool,
 }
 
 /// Parts of a range, and the strongest lock that clients have on each.
@@ -26,11 +40,12 @@ pub type Parts = Vec<(ByteRange, Option<LockType>)>;
 pub trait Locals: Send + Sync {
     /// Locks bytes against programs. Then it calls `take`, which locks them in the engine and
     /// returns the number of locked ranges of the file if it succeeded. Finally it makes the locks
-    /// in the file system equal to the union of the clients' locks.
+    /// in the file system equal to the union of the clients' locks. A file counts for the origin
+    /// that was the first to lock it.
     fn take(
         &self,
         file: &FileKey,
-        lock: (ByteRange, LockType),
+        lock: &LocalLock,
         take: &mut dyn FnMut() -> Option<usize>,
     ) -> Taken;
 

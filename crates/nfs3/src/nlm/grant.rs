@@ -67,8 +67,9 @@ impl Grants {
         let Effect::NotifyLock { client, owner, file, range, kind } = effect else { return None };
         let address = std::str::from_utf8(client.owner()).ok()?.parse().ok()?;
         let lock = HostLock { owner: &owner, file, range, kind };
-        let take_it = || self.engine.lock_host(now, &client, &lock, LockRequestKind::Offered);
-        take(self.locals.as_deref(), &lock, take_it).ok()?.ok()?;
+        let kind_of_request = LockRequestKind::Offered;
+        let take_it = || self.engine.lock_host(now, &client, &lock, kind_of_request);
+        take(self.locals.as_deref(), (&client, &lock, kind_of_request), take_it).ok()?.ok()?;
         if !self.engine.is_settled(self.settle.as_deref()) {
             self.engine.withdraw_grant(now, &client, &lock);
             return None;

@@ -51,7 +51,7 @@ fn claim(
     }
     let wish = locked.lock(args.exclusive);
     let lock = || nlm.engine.lock_host(nlm.now(), &locked.host, &wish, request_kind);
-    let stat = match take(nlm.locals.as_deref(), &wish, lock) {
+    let stat = match take(nlm.locals.as_deref(), (&locked.host, &wish, request_kind), lock) {
         Ok(Ok(())) => Nlm4Stats::Granted,
         Ok(Err(LockRefusal::Denied { .. })) if request_kind == LockRequestKind::Blocking => {
             Nlm4Stats::Blocked

@@ -27,7 +27,9 @@ use comity_coherence::Settle;
 use comity_export::{Exports, RpcPeer};
 use comity_proto::nlm::{PROGRAM, VERSION, procedure};
 use comity_rpc::{Call, Outcome, Program, Repeat};
-use comity_state::{Engine, HostLock, Locals, LockRefusal, Taken};
+use comity_state::{
+    Client, Engine, HostLock, LocalLock, Locals, LockRefusal, LockRequestKind, Taken,
+};
 use comity_xdr::Encoder;
 
 pub use grant::{Grant, Grants};
@@ -99,12 +101,14 @@ impl Nlm {
 /// bytes.
 fn take(
     locals: Option<&dyn Locals>,
-    wish: &HostLock<'_>,
+    (host, wish, kind): (&Client, &HostLock<'_>, LockRequestKind),
     mut lock: impl FnMut() -> Result<usize, LockRefusal>,
 ) -> Result<Result<(), LockRefusal>, Taken> {
     let Some(locals) = locals else { return Ok(lock().map(drop)) };
     let mut locked = None;
-    let taken = locals.take(&wish.file, (wish.range, wish.kind), &mut || {
+    let (reclaim, origin) = (kind == LockRequestKind::Reclaim, host.origin());
+    let wanted = LocalLock { range: wish.range, kind: wish.kind, origin, reclaim };
+    let taken = locals.take(&wish.file, &wanted, &mut || {
         let done = locked.insert(lock());
         done.as_ref().ok().copied()
     });

@@ -16,8 +16,8 @@ use comity_proto::nlm::{
     Nlm4Shareres, Nlm4Stats, Nlm4Testargs, Nlm4Unlockargs, PROGRAM, procedure,
 };
 use comity_state::{
-    ByteRange, DelegationKind, Engine, FileKey, HostLock, JournalPosition, Locals, LockRefusal,
-    LockRequestKind, LockType, Record, Recovered, Settings, Taken,
+    ByteRange, DelegationKind, Engine, FileKey, HostLock, JournalPosition, LocalLock, Locals,
+    LockRefusal, LockRequestKind, LockType, Record, Recovered, Settings, Taken,
 };
 use comity_vfs::{Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
@@ -45,12 +45,7 @@ pub(crate) fn site(settles: bool) -> LockServer {
 struct Busy;
 
 impl Locals for Busy {
-    fn take(
-        &self,
-        _: &FileKey,
-        _: (ByteRange, LockType),
-        _: &mut dyn FnMut() -> Option<usize>,
-    ) -> Taken {
+    fn take(&self, _: &FileKey, _: &LocalLock, _: &mut dyn FnMut() -> Option<usize>) -> Taken {
         Taken::Held
     }
 

@@ -15,7 +15,7 @@ use comity_proto::nfs4::{
 use comity_rpc::OpaqueAuth;
 use comity_state::{
     ByteRange, Claim, ClientId, Delegation, DelegationKind, DelegationWish, FileKey, Limits,
-    Locals, LockType, Open, SessionId, Share, Taken,
+    LocalLock, Locals, LockType, Open, SessionId, Share, Taken,
 };
 use comity_vfs::Handle;
 use comity_xdr::{Decoder, Encoder, Opaque};
@@ -428,12 +428,7 @@ struct Programs {
 }
 
 impl Locals for Programs {
-    fn take(
-        &self,
-        _: &FileKey,
-        _: (ByteRange, LockType),
-        take: &mut dyn FnMut() -> Option<usize>,
-    ) -> Taken {
+    fn take(&self, _: &FileKey, _: &LocalLock, take: &mut dyn FnMut() -> Option<usize>) -> Taken {
         take();
         Taken::Done
     }

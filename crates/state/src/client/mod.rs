@@ -373,7 +373,8 @@ impl Client {
     }
 
     /// Returns the origin of the last call of its principal.
-    pub(crate) fn origin(&self) -> Origin {
+    #[must_use]
+    pub fn origin(&self) -> Origin {
         *lock(&self.origin)
     }
 

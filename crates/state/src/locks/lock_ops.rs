@@ -8,8 +8,8 @@ use super::place::lock_place;
 use crate::client_state::{ClientState, LockState, Owner, OwnerKind, StateKind, lock_owner};
 use crate::courtesy::Blocked;
 use crate::{
-    ByteRange, Caller, Client, ClientProtocol, Engine, Error, FileKey, Locals, LockRefusal,
-    LockType, Offer, Result, Sender, Settings, Share, Stateid, Taken,
+    ByteRange, Caller, Client, ClientProtocol, Engine, Error, FileKey, LocalLock, Locals,
+    LockRefusal, LockType, Offer, Result, Sender, Settings, Share, Stateid, Taken,
 };
 
 /// The arguments of LOCK.
@@ -71,7 +71,9 @@ impl Engine {
         args: &Lock<'_>,
     ) -> Result<Result<Stateid, LockRefusal>, Taken> {
         let mut locked = None;
-        let taken = locals.take(&args.file, (args.range, args.kind), &mut || {
+        let Lock { file, range, kind, reclaim, .. } = *args;
+        let wanted = LocalLock { range, kind, origin: sender.caller.origin, reclaim };
+        let taken = locals.take(&file, &wanted, &mut || {
             let done = locked.insert(self.lock_counted(&sender, args));
             done.as_ref().ok().map(|(_, held)| *held)
         });

@@ -50,6 +50,13 @@ impl Descriptors {
         self.0.pinned_max()
     }
 
+    /// Returns the number of files in which bytes may be locked at the same time: the rest is for
+    /// files that are used without locks.
+    #[must_use]
+    pub fn locked_files_max(&self) -> usize {
+        self.0.locked_files_max()
+    }
+
     /// Returns the share of one more file system.
     pub(crate) fn share(&self) -> Share {
         self.0.sharers.fetch_add(1, Ordering::Relaxed);
@@ -104,6 +111,11 @@ impl Share {
         self.pool.most
     }
 
+    /// See [`Descriptors::locked_files_max`].
+    pub(crate) fn locked_files_max(&self) -> usize {
+        self.pool.locked_files_max()
+    }
+
     /// Returns whether one more descriptor would exceed the budget.
     pub(crate) fn is_full(&self) -> bool {
         let (all, part) = self.pool.bounds();
@@ -128,6 +140,10 @@ impl Pool {
     /// Returns the number of objects that may stay open: half of all descriptors are for others.
     const fn pinned_max(&self) -> usize {
         self.most / (2 * DESCRIPTORS_PER_OBJECT)
+    }
+
+    const fn locked_files_max(&self) -> usize {
+        self.most.saturating_sub(DESCRIPTORS_LEAST) / 2
     }
 
     /// Returns the total number of open descriptors above which sharers close some, and the number

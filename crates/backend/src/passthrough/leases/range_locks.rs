@@ -14,7 +14,6 @@ use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::handles::cache::HandleHasher;
 use crate::passthrough::handles::node::{Ledger, Node, Use};
-use crate::passthrough::limits::DESCRIPTORS_LEAST;
 use crate::range_lock::{self, Kind};
 
 /// Files with locked bytes, by volume and handle. All locks of a file are on the one open file
@@ -91,7 +90,7 @@ impl Passthrough {
     ) -> Result<Locked> {
         let held = self.held(node)?;
         let mut files = self.holds().files();
-        if 2 * files.len() + DESCRIPTORS_LEAST > self.nodes.ledger().descriptors.most() {
+        if files.len() >= self.nodes.ledger().descriptors.locked_files_max() {
             return Err(Status::Delay);
         }
         held.node.set_locked(true);

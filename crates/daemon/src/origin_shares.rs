@@ -1,0 +1,74 @@
+//! The places that each origin has of a limited number.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use comity_state::Origin;
+
+/// Places for things of origins. An origin may have as many as it leaves for all others.
+pub(crate) struct OriginShares {
+    most: usize,
+    counts: Mutex<HashMap<Origin, usize>>,
+}
+
+impl OriginShares {
+    /// There are `most` places.
+    pub(crate) fn at_most(most: usize) -> Self {
+        Self { most, counts: Mutex::default() }
+    }
+
+    /// Gives an origin one more place, in any case if `always`; returns false if it has as many as
+    /// it may.
+    pub(crate) fn enter(&self, origin: Origin, always: bool) -> bool {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = counts.values().sum();
+        let own = counts.entry(origin).or_default();
+        let has_room = always || *own < self.most.saturating_sub(all);
+        *own += usize::from(has_room);
+        if *own == 0 {
+            counts.remove(&origin);
+        }
+        has_room
+    }
+
+    /// Undoes [`OriginShares::enter`] for one place.
+    pub(crate) fn leave(&self, origin: Origin) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = counts.get_mut(&origin) {
+            *own -= 1;
+            if *own == 0 {
+                counts.remove(&origin);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORIGINS: [Origin; 3] =
+        [Origin::from_bytes([1; 16]), Origin::from_bytes([2; 16]), Origin::from_bytes([3; 16])];
+
+    #[test]
+    fn an_origin_leaves_as_many_places_as_it_has() {
+        let places = OriginShares::at_most(100);
+        let taken = |origin| (0..).take_while(|_| places.enter(origin, false)).count();
+        assert_eq!(ORIGINS.map(taken), [50, 25, 13]);
+        assert!(ORIGINS.iter().all(|origin| !places.enter(*origin, false)));
+        assert!(places.enter(ORIGINS[2], true));
+        (0..25).for_each(|_| places.leave(ORIGINS[1]));
+        assert!(places.enter(ORIGINS[2], false));
+    }
+
+    #[test]
+    fn an_origin_without_places_is_not_stored() {
+        let places = OriginShares::at_most(2);
+        assert!(places.enter(ORIGINS[0], false));
+        assert!(places.enter(ORIGINS[1], false));
+        assert!(!places.enter(ORIGINS[2], false));
+        places.leave(ORIGINS[0]);
+        places.leave(ORIGINS[1]);
+        assert!(places.counts.lock().unwrap().is_empty());
+    }
+}

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use comity_vfs::AsServer;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::fs::fstat;
+use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::Errno;
 
-use crate::sys::{self, MarkBound, MarkChange};
+use crate::sys::{self, MarkBound, MarkChange, Marked};
 
 /// Number of groups of a user, if the kernel does not report it.
 const USER_GROUPS: usize = 128;
@@ -49,7 +49,7 @@ impl Groups {
     pub(crate) fn mark(&mut self, file: &File, any: BorrowedFd<'_>) -> Result<Inode, Errno> {
         let stat = fstat(file)?;
         let group = self.group(stat.st_dev, any)?;
-        sys::mark(group.fd.as_fd(), file.as_fd(), MarkChange::Add)?;
+        sys::mark(group.fd.as_fd(), (file.as_fd(), kind(&stat)), MarkChange::Add)?;
         *group.marks.entry(stat.st_ino).or_default() += 1;
         Ok((stat.st_dev, stat.st_ino))
     }
@@ -62,7 +62,9 @@ impl Groups {
         if *count.get() == 0 {
             count.remove();
             // If the mark is gone already, nothing has to be removed.
-            let _ = sys::mark(group.fd.as_fd(), file.as_fd(), MarkChange::Remove);
+            let _ = fstat(file).and_then(|stat| {
+                sys::mark(group.fd.as_fd(), (file.as_fd(), kind(&stat)), MarkChange::Remove)
+            });
         }
     }
 
@@ -89,6 +91,20 @@ impl Group {
         epoll::add(any, &fd, EventData::new_u64(0), EventFlags::IN)?;
         Ok(Self { fd: Arc::new(fd), marks: HashMap::new() })
     }
+}
+
+fn kind(stat: &Stat) -> Marked {
+    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    if is_directory { Marked::Directory } else { Marked::Other }
+}
+
+/// Marks a directory in a group that is closed again, to see whether the kernel can.
+///
+/// # Errors
+/// The kernel's error.
+pub(crate) fn try_mark(directory: &File) -> Result<(), Errno> {
+    let group = new_group()?;
+    sys::mark(group.as_fd(), (directory.as_fd(), Marked::Directory), MarkChange::Add)
 }
 
 /// Makes a group without marks.

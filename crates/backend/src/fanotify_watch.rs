@@ -1,5 +1,6 @@
 //! Reports of the kernel (`fanotify`) that a program has renamed, removed or linked a marked file
-//! or changed its attributes. Changes made by this process are ignored.
+//! or changed its attributes, or changed the names in a marked directory. Changes made by this
+//! process are ignored.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -356,6 +356,35 @@ pub(crate) fn lease(file: BorrowedFd<'_>) -> Result<libc::c_int> {
     checked(libc::c_long::from(result)).map(|()| result)
 }
 
+/// `struct delegation` of linux/fcntl.h.
+#[repr(C)]
+struct Delegation {
+    flags: u32,
+    kind: u16,
+    unused: u16,
+}
+
+const F_GETDELEG: libc::c_int = 1024 + 15;
+const F_SETDELEG: libc::c_int = 1024 + 16;
+
+/// Takes (`F_RDLCK`) or releases (`F_UNLCK`) a delegation of a directory (Linux 6.19).
+/// `Errno::INVAL` if the kernel or the file system has none.
+pub(crate) fn set_delegation(directory: BorrowedFd<'_>, kind: libc::c_int) -> Result<()> {
+    let delegation = Delegation { flags: 0, kind: kind as u16, unused: 0 };
+    // SAFETY: the structure is the one this command takes and lives over the call.
+    let result = unsafe { libc::fcntl(directory.as_raw_fd(), F_SETDELEG, &raw const delegation) };
+    checked(libc::c_long::from(result))
+}
+
+/// Returns the delegation of this open file description; while a program waits, the one that must
+/// remain.
+pub(crate) fn delegation(directory: BorrowedFd<'_>) -> Result<libc::c_int> {
+    let mut delegation = Delegation { flags: 0, kind: 0, unused: 0 };
+    // SAFETY: the structure is the one this command takes and fills, and lives over the call.
+    let result = unsafe { libc::fcntl(directory.as_raw_fd(), F_GETDELEG, &raw mut delegation) };
+    checked(libc::c_long::from(result)).map(|()| libc::c_int::from(delegation.kind))
+}
+
 /// Makes the descriptor of `file` refer to the open file description of `other`, atomically: other
 /// threads use either the old or the new one.
 pub(crate) fn replace_descriptor(file: &File, other: BorrowedFd<'_>) -> Result<()> {
@@ -397,6 +426,21 @@ pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Result<Option<RawFd>> {
 /// names.
 const CHANGES: u64 = libc::FAN_ATTRIB | libc::FAN_MOVE_SELF;
 
+/// Reported events of marked directories: the same, and changes of the names in them.
+const DIRECTORY_CHANGES: u64 = CHANGES
+    | libc::FAN_CREATE
+    | libc::FAN_DELETE
+    | libc::FAN_MOVED_FROM
+    | libc::FAN_MOVED_TO
+    | libc::FAN_ONDIR;
+
+/// The kind of a marked object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marked {
+    Directory,
+    Other,
+}
+
 /// The bound on the number of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MarkBound {
@@ -425,15 +469,20 @@ pub(crate) enum MarkChange {
     Remove,
 }
 
-/// Marks a file, or removes its mark.
-pub(crate) fn mark(group: BorrowedFd<'_>, file: BorrowedFd<'_>, change: MarkChange) -> Result<()> {
+/// Marks a file or directory, or removes its mark.
+pub(crate) fn mark(
+    group: BorrowedFd<'_>,
+    (file, kind): (BorrowedFd<'_>, Marked),
+    change: MarkChange,
+) -> Result<()> {
     let flags = match change {
         MarkChange::Add => libc::FAN_MARK_ADD,
         MarkChange::Remove => libc::FAN_MARK_REMOVE,
     };
+    let mask = if kind == Marked::Directory { DIRECTORY_CHANGES } else { CHANGES };
     let (group, file, no_path) = (group.as_raw_fd(), file.as_raw_fd(), std::ptr::null());
     // SAFETY: takes plain numbers; without a path the descriptor itself is meant.
-    let result = unsafe { libc::fanotify_mark(group, flags, CHANGES, file, no_path) };
+    let result = unsafe { libc::fanotify_mark(group, flags, mask, file, no_path) };
     checked(libc::c_long::from(result))
 }
 

@@ -10,7 +10,9 @@ use anyhow::{Result, bail};
 use comity_cache::Cache;
 use comity_daemon::GivenExport;
 use comity_vfs::layers::{Hook, Layer, Verb};
-use comity_vfs::{FileHold, Fs, Handle, LocalLocks, LocalUse, OpenEvent, OpenFiles, RangeLock};
+use comity_vfs::{
+    DirectoryHold, FileHold, Fs, Handle, LocalLocks, LocalUse, OpenEvent, OpenFiles, RangeLock,
+};
 
 use crate::far_arguments::FarServer;
 use crate::mount::Ticker;
@@ -133,6 +135,10 @@ impl LocalLocks for Undelegated {
 
     fn hold_file(&self, _: &Handle, hold: FileHold) -> comity_vfs::Result<bool> {
         Ok(hold == FileHold::Free)
+    }
+
+    fn may_hold_directories(&self, _: DirectoryHold) -> Result<(), String> {
+        Err("the other server does not report who changes its directories: leave it out".into())
     }
 
     fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {

@@ -82,6 +82,27 @@ fn serve_refuses_what_check_refuses() {
 }
 
 #[test]
+fn directories_are_delegated_beside_programs_only_where_the_kernel_reports_their_changes() {
+    let place = Place::new();
+    let exports = |value: &str| {
+        let line = format!("{} *(rw,dir_delegations={value})\n", place.data().display());
+        place.write("my.exports", &line)
+    };
+    let check = |value| run(comity().arg("check").arg("--exports").arg(exports(value)));
+    let late = check("local-late");
+    assert_eq!(late.code, Some(0), "{}", late.out);
+    let waiting = check("local");
+    let said = if waiting.code == Some(0) { "1 export, 0 errors" } else { "Linux 6.19" };
+    assert!(waiting.out.contains(said), "{}", waiting.out);
+
+    let mut serve = comity();
+    serve.args(["serve", "--no-local-locks", "--exports"]).arg(exports("local-late"));
+    let refused = run(serve.arg("--state-dir").arg(place.state()));
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.err.contains("leave --no-local-locks out"), "{}", refused.err);
+}
+
+#[test]
 fn serve_with_check_only_checks() {
     let place = Place::new();
     let exports = place.write("my.exports", "/nowhere/at/all *(ro)\n");

@@ -444,7 +444,7 @@ async fn change(client: &dyn nfs_rs::Mount, seed: &mut u64, there: &mut BTreeSet
 #[test]
 fn listings_are_never_older_than_an_acknowledged_change_if_changes_recall_the_delegation() {
     let options = ",dir_delegations=sole-writer:always:recall-only";
-    let Some((world, granted)) = hunt(options) else { return };
+    let Some((world, granted)) = hunt(options, None) else { return };
     assert!(granted > 50, "it was delegated again and again");
     assert_eq!(metric(&world, "comity_directory_notifications_total"), 0);
     world.umount();
@@ -452,25 +452,61 @@ fn listings_are_never_older_than_an_acknowledged_change_if_changes_recall_the_de
 
 #[test]
 fn listings_are_never_older_than_an_acknowledged_change_if_changes_are_notified() {
-    let Some((world, granted)) = hunt(",dir_delegations=sole-writer:always") else { return };
+    let options = ",dir_delegations=sole-writer:always";
+    let Some((world, granted)) = hunt(options, None) else { return };
     assert!(granted < 20, "the delegation is kept: {granted}");
     assert!(metric(&world, "comity_directory_notifications_total") > 100);
     world.umount();
 }
 
-/// Clients of all versions make random changes in a directory while a mount lists it under a
-/// delegation. Returns the number of delegations that were granted.
-fn hunt(options: &str) -> Option<(World, u64)> {
+#[test]
+fn listings_follow_programs_on_the_server_within_the_stated_bound_where_only_fanotify_tells() {
+    let options = ",dir_delegations=local-late:always";
+    let Some((world, granted)) = hunt(options, Some(Duration::from_secs(1))) else { return };
+    assert!(granted > 20, "a program's change recalls the delegation: {granted}");
+    assert!(metric(&world, "comity_directory_notifications_total") > 50, "other changes do not");
+    world.umount();
+}
+
+/// Changes a name in the directory as a program on the server does.
+fn change_locally(data: &Path, seed: &mut u64, there: &mut BTreeSet<String>) {
+    let (name, other) = (format!("n{}", roll(seed, 8)), format!("n{}", roll(seed, 8)));
+    if !there.remove(&name) {
+        fs::write(data.join(&name), "").unwrap();
+        there.insert(name);
+    } else if roll(seed, 2) == 0 {
+        fs::remove_file(data.join(name)).unwrap();
+    } else {
+        fs::rename(data.join(name), data.join(&other)).unwrap();
+        there.insert(other);
+    }
+}
+
+/// Returns whether the mount shows these names and no others.
+fn shows(dir: &Path, there: &BTreeSet<String>) -> bool {
+    let is_right = |name: String| dir.join(&name).exists() == there.contains(&name);
+    names(dir) == *there && (0..8).map(|number| format!("n{number}")).all(is_right)
+}
+
+/// Clients of all versions, and programs on the server if they have a bound, make random changes in
+/// a directory while a mount lists it under a delegation. The mount shows each change at once, and
+/// those by programs within the bound. Returns the number of delegations that were granted.
+fn hunt(options: &str, programs: Option<Duration>) -> Option<(World, u64)> {
     let world = exporting(options)?;
     world.mount(&world.cached(",acdirmin=0,acdirmax=0"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let data = world.place.data();
     let clients = ["3", "4.0", "4.1", "4.2"].map(|version| stranger(&world, &runtime, version));
-    let (mut seed, mut there) = (7, BTreeSet::new());
+    let (mut seed, mut there, mut late) = (7, BTreeSet::new(), Vec::new());
     let granted = calls(&world, "GET_DIR_DELEGATION");
     for step in 0..200 {
         let client = &clients[roll(&mut seed, 4) as usize];
-        if roll(&mut seed, 4) == 0 {
+        if programs.is_some() && roll(&mut seed, 3) == 0 {
+            change_locally(&data, &mut seed, &mut there);
+            let changed = Instant::now();
+            wait_until("the mount shows a program's change", || shows(&world.dir, &there));
+            late.push(changed.elapsed());
+        } else if roll(&mut seed, 4) == 0 {
             let own = format!("own-{step}");
             fs::write(world.dir.join(&own), "").unwrap();
             there.insert(own);
@@ -479,14 +515,12 @@ fn hunt(options: &str) -> Option<(World, u64)> {
         }
         assert_eq!(names(&data), there, "step {step}");
         for _ in 0..3 {
-            assert_eq!(names(&world.dir), there, "step {step}");
-            for number in 0..8 {
-                let name = format!("n{number}");
-                assert_eq!(world.dir.join(&name).exists(), there.contains(&name), "step {step}");
-            }
+            assert!(shows(&world.dir, &there), "step {step}: {there:?}");
         }
     }
-    assert_eq!(names(&data), there);
+    late.sort();
+    println!("the mount shows changes by programs after {late:?}");
+    assert!(late.last() <= programs.as_ref(), "{late:?}");
     let granted = calls(&world, "GET_DIR_DELEGATION") - granted;
     Some((world, granted))
 }

@@ -150,7 +150,9 @@ impl Configuration {
     pub fn to_look_at(sources: Vec<Source>) -> Self {
         let unreached = Unreached::Refused;
         let is_of_head = server_settings(&sources).is_ok_and(|written| written.cluster.is_some());
-        let looked_at = Self { unreached, ..Self::new(sources, HandleKey::new([0; 16])) };
+        // No thread listens to the watch, so that nothing is held.
+        let leases = Some(Arc::default());
+        let looked_at = Self { unreached, leases, ..Self::new(sources, HandleKey::new([0; 16])) };
         // In a cluster `home` names a head, which is no peer.
         if is_of_head { looked_at.moved(Arc::new(|_| Some(Whereabouts::Here))) } else { looked_at }
     }

@@ -11,7 +11,7 @@ use comity_export::Exports;
 use comity_state::{
     ByteRange, DelegationKind, Engine, FileKey, LocalLock, LockType, Origin, Taken,
 };
-use comity_vfs::{FileHold, RangeLock, Result, Status};
+use comity_vfs::{DirectoryHold, FileHold, RangeLock, Result, Status};
 use foldhash::fast::RandomState;
 
 use crate::limits::{LOCAL_PARTS, LOCAL_RANGES_MAX};
@@ -169,13 +169,18 @@ impl comity_state::Locals for LocalLocks {
     fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool {
         let _alone = self.alone(file);
         let hold = match kind {
-            // Programs change a directory without opening it, so a lease would not notice.
+            // See `delegate_directory`.
             DelegationKind::Directory => return true,
             DelegationKind::Read => FileHold::Shared,
             DelegationKind::Write => FileHold::Exclusive,
         };
         // `NotSupp` means that there are no local programs.
         matches!(self.hold_file(file, hold), Ok(true) | Err(Status::NotSupp))
+    }
+
+    fn delegate_directory(&self, directory: &FileKey, hold: DirectoryHold) -> bool {
+        let _alone = self.alone(directory);
+        self.hold_file(directory, FileHold::Directory(hold)) == Ok(true)
     }
 
     fn settle(&self) {

@@ -2,11 +2,14 @@
 
 use comity_idmap::{IdMap, Inverse, MapDefault, Range, Squash, Step};
 use comity_ranges::Builder;
-use comity_vfs::{Attr, Disk, Gid, Uid};
+use comity_vfs::{Attr, Disk, Fs, Gid, Uid};
 
 use crate::diagnostic::Diagnostics;
 use crate::export_spec::{ClientSpec, ExportSpec};
 use crate::{KeyUse, Location, Rules};
+
+/// The reason why no program is noticed in a file system without local locks.
+const NO_PROGRAMS: &str = "no program of this machine uses this file system: write sole-writer";
 
 /// Warns of unwise maps and cloaks of an export's clients.
 pub(crate) fn check_rooms(export: &ExportSpec, diagnostics: &mut Diagnostics) {
@@ -169,6 +172,22 @@ fn check_directories(spec: &ClientSpec, diagnostics: &mut Diagnostics) {
             "dir_delegations with a cloak, no_client_cache or sec=key: no directory is delegated, \
              because users of one client may see different listings",
         );
+    }
+}
+
+/// Refuses delegations of directories whose changes by programs the file system cannot report.
+pub(crate) fn check_directory_writers(
+    export: &ExportSpec,
+    fs: &dyn Fs,
+    diagnostics: &mut Diagnostics,
+) {
+    for spec in &export.specs {
+        let Some(hold) = spec.terms.rules.dir_delegations.hold() else { continue };
+        let locks = fs.local_locks().ok_or_else(|| NO_PROGRAMS.to_owned());
+        if let Err(why) = locks.and_then(|locks| locks.may_hold_directories(hold)) {
+            let place = spec.origin.option("dir_delegations").unwrap_or(&spec.place);
+            diagnostics.error(place, format!("dir_delegations: {why}"));
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use comity_vfs::DirectoryHold;
+
 use crate::limits::{NOTIFICATIONS_DEFAULT, NOTIFICATIONS_MAX};
 
 /// The policy by which clients get delegations of directories.
@@ -31,14 +33,48 @@ impl DirectoryGrants {
     }
 }
 
+/// The programs that change the directories of an export, beside this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DirectoryWriters {
+    /// There are none.
+    ServerOnly,
+    /// Programs of this machine. They wait until clients have returned a directory.
+    LocalWaiting,
+    /// Programs of this machine. Clients are told after a directory was changed.
+    LocalLate,
+}
+
+impl DirectoryWriters {
+    const ALL: [Self; 3] = [Self::ServerOnly, Self::LocalWaiting, Self::LocalLate];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::ServerOnly => "sole-writer",
+            Self::LocalWaiting => "local",
+            Self::LocalLate => "local-late",
+        }
+    }
+
+    /// Returns how a delegated directory must be held against these programs; `None` if there are
+    /// none.
+    #[must_use]
+    pub const fn hold(self) -> Option<DirectoryHold> {
+        match self {
+            Self::ServerOnly => None,
+            Self::LocalWaiting => Some(DirectoryHold::Wait),
+            Self::LocalLate => Some(DirectoryHold::Late),
+        }
+    }
+}
+
 /// Delegations of the directories of an export (`dir_delegations`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectoryDelegations {
     /// The policy.
     pub grants: DirectoryGrants,
-    /// True if only this server changes the directories. Otherwise none are delegated: clients
-    /// would not notice the changes by other programs.
-    pub sole_writer: bool,
+    /// The programs that change the directories. If they are unknown, no directory is delegated:
+    /// clients would not notice the changes.
+    pub writers: Option<DirectoryWriters>,
     /// True if each change by others recalls a delegation, also where the client asks to be
     /// notified of it instead.
     pub recall_only: bool,
@@ -51,7 +87,7 @@ impl Default for DirectoryDelegations {
     fn default() -> Self {
         Self {
             grants: DirectoryGrants::default(),
-            sole_writer: false,
+            writers: None,
             recall_only: false,
             notifications_max: NOTIFICATIONS_DEFAULT,
         }
@@ -67,10 +103,11 @@ impl DirectoryDelegations {
         let mut words = DelegationWords::default();
         value.split(':').try_for_each(|word| words.take(word))?;
         let all = words.together()?;
-        if !all.sole_writer && all.grants != DirectoryGrants::Never {
+        if all.writers.is_none() && all.grants != DirectoryGrants::Never {
             return Err(format!(
-                "without sole-writer no directory is delegated: write {value}:sole-writer if only \
-                 this server changes the directories"
+                "without sole-writer, local or local-late no directory is delegated: write \
+                 {value}:sole-writer if only this server changes the directories, {value}:local if \
+                 programs of this machine do"
             ));
         }
         Ok(all)
@@ -79,7 +116,14 @@ impl DirectoryDelegations {
     /// Returns whether any directory may be delegated.
     #[must_use]
     pub fn are_granted(&self) -> bool {
-        self.sole_writer && self.grants != DirectoryGrants::Never
+        self.writers.is_some() && self.grants != DirectoryGrants::Never
+    }
+
+    /// Returns how delegated directories must be held against programs of this machine; `None` if
+    /// there are none, or no directory is delegated.
+    #[must_use]
+    pub fn hold(&self) -> Option<DirectoryHold> {
+        self.writers.filter(|_| self.are_granted()).and_then(DirectoryWriters::hold)
     }
 }
 
@@ -87,7 +131,7 @@ impl DirectoryDelegations {
 #[derive(Default)]
 struct DelegationWords {
     grants: Option<DirectoryGrants>,
-    sole_writer: Option<()>,
+    writers: Option<DirectoryWriters>,
     recall_only: Option<()>,
     notifications_max: Option<u32>,
 }
@@ -97,10 +141,20 @@ impl DelegationWords {
         if let Some(number) = word.strip_prefix("notifications=") {
             return once(&mut self.notifications_max, "notifications", notifications(number)?);
         }
-        match word {
-            "sole-writer" => once(&mut self.sole_writer, word, ()),
-            "recall-only" => once(&mut self.recall_only, word, ()),
-            _ => self.take_policy(word),
+        if word == "recall-only" {
+            return once(&mut self.recall_only, word, ());
+        }
+        match DirectoryWriters::ALL.into_iter().find(|writers| writers.name() == word) {
+            Some(writers) => self.take_writers(writers),
+            None => self.take_policy(word),
+        }
+    }
+
+    fn take_writers(&mut self, writers: DirectoryWriters) -> Result<(), String> {
+        match self.writers.replace(writers) {
+            None => Ok(()),
+            Some(other) if other == writers => Err(format!("{} stands twice", other.name())),
+            Some(_) => Err("expected one of sole-writer, local and local-late".into()),
         }
     }
 
@@ -108,8 +162,8 @@ impl DelegationWords {
         let found = DirectoryGrants::ALL.into_iter().find(|grants| grants.name() == word);
         let found = found.ok_or_else(|| {
             format!(
-                "unknown word {word:?}: expected sole-writer, recall-only, notifications=NUMBER, \
-                 and never, always, second-ask or adaptive"
+                "unknown word {word:?}: expected sole-writer, local or local-late, recall-only, \
+                 notifications=NUMBER, and never, always, second-ask or adaptive"
             )
         })?;
         if self.grants.replace(found).is_some() {
@@ -124,7 +178,7 @@ impl DelegationWords {
         }
         Ok(DirectoryDelegations {
             grants: self.grants.unwrap_or_default(),
-            sole_writer: self.sole_writer.is_some(),
+            writers: self.writers,
             recall_only: self.recall_only.is_some(),
             notifications_max: self.notifications_max.unwrap_or(NOTIFICATIONS_DEFAULT),
         })
@@ -149,7 +203,9 @@ fn notifications(number: &str) -> Result<u32, String> {
 impl fmt::Display for DirectoryDelegations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.grants.name())?;
-        f.write_str(if self.sole_writer { ":sole-writer" } else { "" })?;
+        if let Some(writers) = self.writers {
+            write!(f, ":{}", writers.name())?;
+        }
         f.write_str(if self.recall_only { ":recall-only" } else { "" })?;
         match self.notifications_max {
             NOTIFICATIONS_DEFAULT => Ok(()),
@@ -169,6 +225,8 @@ mod tests {
             "always:sole-writer",
             "second-ask:sole-writer",
             "always:sole-writer:recall-only",
+            "adaptive:local",
+            "second-ask:local-late:notifications=1",
             "second-ask:sole-writer:notifications=1",
         ] {
             assert_eq!(DirectoryDelegations::parse(value).unwrap().to_string(), value);
@@ -176,11 +234,19 @@ mod tests {
         let short = DirectoryDelegations::parse("sole-writer").unwrap();
         assert_eq!(short.to_string(), "second-ask:sole-writer");
         assert!(short.are_granted());
+        assert_eq!(short.hold(), None);
         assert_eq!(short.notifications_max, 64);
         let more = DirectoryDelegations::parse("notifications=1024:sole-writer").unwrap();
         assert_eq!(more.notifications_max, 1024);
         assert!(!DirectoryDelegations::parse("sole-writer:never").unwrap().are_granted());
         assert!(!DirectoryDelegations::default().are_granted());
+        for (value, hold) in [
+            ("local", Some(DirectoryHold::Wait)),
+            ("local-late", Some(DirectoryHold::Late)),
+            ("never:local-late", None),
+        ] {
+            assert_eq!(DirectoryDelegations::parse(value).unwrap().hold(), hold, "{value}");
+        }
     }
 
     #[test]
@@ -191,6 +257,8 @@ mod tests {
             ("sometimes", "unknown word \"sometimes\""),
             ("never:always", "expected one of"),
             ("sole-writer:sole-writer", "stands twice"),
+            ("local:local-late", "expected one of sole-writer"),
+            ("local:sole-writer", "expected one of sole-writer"),
             ("sole-writer:recall-only:recall-only", "stands twice"),
             ("sole-writer:notifications=0", "1 to 1024"),
             ("sole-writer:notifications=1025", "1 to 1024"),

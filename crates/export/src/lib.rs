@@ -88,7 +88,7 @@ pub use configuration::Configuration;
 pub use cookie::Position;
 pub use counters::{ClientCounters, Counts};
 pub use diagnostic::{Diagnostic, Location, Severity};
-pub use directory_delegations::{DirectoryDelegations, DirectoryGrants};
+pub use directory_delegations::{DirectoryDelegations, DirectoryGrants, DirectoryWriters};
 pub use explain::{Decision, Explanation, Operation, Question, explain};
 pub use export::Export;
 pub use export_id::ExportId;

@@ -13,7 +13,7 @@ use siphasher::sip::SipHasher24;
 
 use crate::check::{Merged, check, merge};
 use crate::check_ceph::check_ceph;
-use crate::check_idmap::{check_maker, check_targets};
+use crate::check_idmap::{check_directory_writers, check_maker, check_targets};
 use crate::check_volumes::Tops;
 use crate::diagnostic::Diagnostics;
 use crate::export::identity;
@@ -93,6 +93,7 @@ pub fn load(
             if let Ok(top) = fs.getattr(&fs.root()) {
                 check_targets(&export.declaration, &top, &mut diagnostics);
             }
+            check_directory_writers(&export.declaration, &*fs, &mut diagnostics);
             tops.add(&export, &*fs);
             let properties = fs.properties(&fs.root());
             if let Some(maker) = properties.ok().and_then(|properties| properties.maker) {

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use comity_vfs::DirectoryHold;
+
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::table::lock;
@@ -58,6 +60,11 @@ pub trait Locals: Send + Sync {
     /// Returns `false` if a program has the file open, or its opens would not be reported: then the
     /// delegation must be taken back.
     fn delegate(&self, file: &FileKey, kind: DelegationKind) -> bool;
+
+    /// Makes the kernel report changes by programs of a directory that the engine has just
+    /// delegated. Returns `false` if they would not be reported: then the delegation must be taken
+    /// back.
+    fn delegate_directory(&self, directory: &FileKey, hold: DirectoryHold) -> bool;
 
     /// Unlocks in the file system what clients have released ([`crate::Engine::poll_unlocked`],
     /// [`crate::Engine::poll_undelegated`]).

@@ -70,7 +70,7 @@ pub use handle::Handle;
 pub use handle_table::{HandleTable, LongName};
 pub use id_domain::{Disk, Gid, IdDomain, Uid, Wire};
 pub use interrupt::{Interrupt, Interruptible};
-pub use local_locks::{FileHold, LocalLocks, LocalUse, RangeLock};
+pub use local_locks::{DirectoryHold, FileHold, LocalLocks, LocalUse, RangeLock};
 pub use mount_table::{MOUNT_TABLE, MountEntry, MountTable};
 pub use name::Name;
 pub use named_object::NamedObject;

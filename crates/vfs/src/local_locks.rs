@@ -22,7 +22,8 @@ pub trait LocalLocks: Send + Sync {
     /// As [`LocalLocks::hold_range`].
     fn is_range_free(&self, node: &Handle, bytes: (u64, u64), lock: RangeLock) -> Result<bool>;
 
-    /// Holds a file against programs that open it. A program whose open conflicts waits until the
+    /// Holds a file against programs that open it, or a directory against programs that change it
+    /// ([`FileHold::Directory`]). A program whose open conflicts waits until the
     /// file is released, or as long as the kernel lets it wait, and [`LocalLocks::poll_wanted`]
     /// reports the open. Returns `false` if a program has the file open, or if the kernel cannot
     /// report opens. The file then keeps its earlier hold, or loses it.
@@ -30,6 +31,12 @@ pub trait LocalLocks: Send + Sync {
     /// # Errors
     /// [`crate::Status::Delay`] while too many files are held; [`crate::Status`].
     fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool>;
+
+    /// Checks that directories of this file system can be held like this.
+    ///
+    /// # Errors
+    /// The reason why they cannot, which says what to do, as a text for users.
+    fn may_hold_directories(&self, hold: DirectoryHold) -> std::result::Result<(), String>;
 
     /// Returns a held file that a program waits for or has changed; reports each once.
     fn poll_wanted(&self) -> Option<(Handle, LocalUse)>;
@@ -44,18 +51,32 @@ pub enum FileHold {
     Shared,
     /// Programs may neither read nor write the file.
     Exclusive,
+    /// Programs may read the directory. Their changes are noticed.
+    Directory(DirectoryHold),
+}
+
+/// The way in which changes of a held directory by programs of this machine are noticed: its names,
+/// its owner, mode, times and extended attributes, and renames of the directory itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DirectoryHold {
+    /// A change is reported after it was made ([`LocalUse::Change`]).
+    Late,
+    /// A program that changes the directory waits until the directory is released
+    /// ([`LocalUse::Open`]). A change that another change by the server itself overlaps is reported
+    /// as with [`DirectoryHold::Late`].
+    Wait,
 }
 
 /// The use that a program of this machine makes of a file that is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalUse {
-    /// A program waits to open the file.
+    /// A program waits to open the file, or to change the directory.
     Open,
     /// Another user of the file system waits for the file, on whatever machine. The server loses
     /// the file system if it does not release the file within this time.
     OpenWithin(Duration),
     /// A program has renamed, removed or linked the file, or changed its attributes, and does not
-    /// wait.
+    /// wait; or it has changed the directory.
     Change,
 }
 

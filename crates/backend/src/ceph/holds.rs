@@ -188,7 +188,7 @@ impl Ceph {
         match hold {
             FileHold::Free => self.holds.release(vino),
             FileHold::Shared => return self.hold_shared(vino),
-            FileHold::Exclusive => {}
+            FileHold::Exclusive | FileHold::Directory(_) => {}
         }
         Ok(hold == FileHold::Free)
     }

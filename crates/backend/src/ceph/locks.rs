@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use comity_vfs::{FileHold, Handle, LocalLocks, LocalUse, RangeLock, Result, Status};
+use comity_vfs::{
+    DirectoryHold, FileHold, Handle, LocalLocks, LocalUse, RangeLock, Result, Status,
+};
 use rustix::io::Errno;
 
 use super::Ceph;
@@ -29,6 +31,10 @@ impl LocalLocks for Ceph {
 
     fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
         blocking(|| self.hold(node, hold))
+    }
+
+    fn may_hold_directories(&self, _: DirectoryHold) -> std::result::Result<(), String> {
+        Err("other clients of Ceph change directories without notice: leave the option out".into())
     }
 
     fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {

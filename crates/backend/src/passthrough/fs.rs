@@ -1,9 +1,10 @@
 use std::ops::ControlFlow;
 
 use comity_vfs::{
-    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, Disk, Entry, FileHold, Fs, Handle,
-    Listed, Listing, LocalLocks, LocalUse, Made, Name, Node, Properties, RangeLock, Read, ReadInto,
-    Result, Seek, SetAttr, Space, Special, Target, Time, Written, XattrMode,
+    Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DirectoryHold, Disk, Entry,
+    FileHold, Fs, Handle, Listed, Listing, LocalLocks, LocalUse, Made, Name, Node, Properties,
+    RangeLock, Read, ReadInto, Result, Seek, SetAttr, Space, Special, Target, Time, Written,
+    XattrMode,
 };
 
 use super::Passthrough;
@@ -283,6 +284,10 @@ impl LocalLocks for Passthrough {
 
     fn hold_file(&self, node: &Handle, hold: FileHold) -> Result<bool> {
         Passthrough::hold_file(self, node, hold)
+    }
+
+    fn may_hold_directories(&self, hold: DirectoryHold) -> std::result::Result<(), String> {
+        Passthrough::may_hold_directories(self, hold)
     }
 
     fn poll_wanted(&self) -> Option<(Handle, LocalUse)> {

@@ -458,20 +458,22 @@ pub(crate) const OPTIONS: &[Choice] = &[
     valued(
         "dir_delegations",
         Argument::Needed(
-            "sole-writer, POLICY:sole-writer[:recall-only][:notifications=N] or never",
+            "[POLICY:]sole-writer, local or local-late, [:recall-only][:notifications=N]; or never",
         ),
         "dir_delegations",
         dir_delegations,
         "clients of NFSv4.1 that ask for it keep listings and missing names without asking again, \
-         until somebody else changes the directory; only with `sole-writer`, which says that \
-         nothing but this server changes the export's directories. POLICY is `second-ask` (a \
-         client gets a directory into which it looks twice within a minute, and waits longer \
-         after each recall; the default), `always`, `adaptive` (as second-ask, as long as more \
-         calls are saved than caused) or `never`. A client that asks for notifications of all \
-         changes of names (`comity mount` does) keeps the directory and is told of them; with \
-         `recall-only` each change recalls it. A client that has not acknowledged N notifications \
-         of a directory (64 unless it is said, at most 1024) is too slow: the next change recalls \
-         that directory",
+         until somebody else changes the directory. It takes one of three words: `sole-writer` \
+         says that nothing but this server changes the export's directories; `local` makes \
+         programs of this machine wait until clients have returned a directory (Linux 6.19); with \
+         `local-late` clients are told after such a program has changed it. POLICY is \
+         `second-ask` (a client gets a directory into which it looks twice within a minute, and \
+         waits longer after each recall; the default), `always`, `adaptive` (as second-ask, as \
+         long as more calls are saved than caused) or `never`. A client that asks for \
+         notifications of all changes of names (`comity mount` does) keeps the directory and is \
+         told of them; with `recall-only` each change recalls it. A client that has not \
+         acknowledged N notifications of a directory (64 unless it is said, at most 1024) is too \
+         slow: the next change recalls that directory",
     ),
 ];
 

@@ -19,7 +19,7 @@ use comity_state::{
     ByteRange, DelegationKind, Engine, FileKey, HostLock, JournalPosition, LocalLock, Locals,
     LockRefusal, LockRequestKind, LockType, Record, Recovered, Settings, Taken,
 };
-use comity_vfs::{Fs, Mode, SetAttr, Uid};
+use comity_vfs::{DirectoryHold, Fs, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encode, Opaque};
 
 use crate::hunt::twins::{EXPORT, plan, planted, sealed};
@@ -54,6 +54,10 @@ impl Locals for Busy {
     }
 
     fn delegate(&self, _: &FileKey, _: DelegationKind) -> bool {
+        false
+    }
+
+    fn delegate_directory(&self, _: &FileKey, _: DirectoryHold) -> bool {
         false
     }
 

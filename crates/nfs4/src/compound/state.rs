@@ -13,6 +13,7 @@ use comity_state::{
     At, ByteRange, Client, ClientId, ConnectionId, DelegationKind, Engine, FileKey, Io, Lock,
     LockRefusal, LockType, Sender, Special, Stateid, Taken,
 };
+use comity_vfs::DirectoryHold;
 
 use super::Compound;
 use crate::limits::DIGEST_BYTES;
@@ -155,6 +156,14 @@ impl Compound<'_> {
     /// delegated.
     pub(crate) fn keeps(&self, file: &FileKey, kind: DelegationKind) -> bool {
         self.nfs.memory().locals.as_ref().is_none_or(|locals| locals.delegate(file, kind))
+    }
+
+    /// Returns whether changes by programs of a directory that was delegated will be noticed;
+    /// without a `hold` there are no such programs.
+    pub(crate) fn watches(&self, directory: &FileKey, hold: Option<DirectoryHold>) -> bool {
+        let Some(hold) = hold else { return true };
+        let locals = self.nfs.memory().locals.as_ref();
+        locals.is_some_and(|locals| locals.delegate_directory(directory, hold))
     }
 
     /// Returns whether no program on the server has a conflicting lock on a file.

@@ -92,11 +92,11 @@ fn request(
     let Ok(stateid) = compound.engine().delegate_directory(compound.now(), &request) else {
         return Ok(None);
     };
-    if is_in_force(compound) {
+    // The delegations of the old plan were recalled before this one was granted.
+    if is_in_force(compound) && compound.watches(&request.directory, rules.hold()) {
         return Ok(Some((stateid, notices)));
     }
-    // The delegations of the old plan were recalled before this one was granted. The client cannot
-    // have returned it.
+    // The client cannot have returned it.
     let _ = compound.engine().delegreturn((compound.sender(), &request.directory), &stateid);
     Ok(None)
 }

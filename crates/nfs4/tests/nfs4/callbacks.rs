@@ -17,7 +17,7 @@ use comity_state::{
     ByteRange, Claim, ClientId, Delegation, DelegationKind, DelegationWish, FileKey, Limits,
     LocalLock, Locals, LockType, Open, SessionId, Share, Taken,
 };
-use comity_vfs::Handle;
+use comity_vfs::{DirectoryHold, Handle};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
 use crate::session::Session;
@@ -439,6 +439,10 @@ impl Locals for Programs {
 
     fn delegate(&self, _: &FileKey, kind: DelegationKind) -> bool {
         self.asked.lock().unwrap().push(kind);
+        !self.have_all_open
+    }
+
+    fn delegate_directory(&self, _: &FileKey, _: DirectoryHold) -> bool {
         !self.have_all_open
     }
 

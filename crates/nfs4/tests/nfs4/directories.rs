@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use comity_export::{
-    Client, DirectoryDelegations, DirectoryGrants, Export, ExportId, ExportRequest, Exports,
-    HandleKey, KeyUse, Plan, Rules, Source, Sources, load,
+    Client, DirectoryDelegations, DirectoryGrants, DirectoryWriters, Export, ExportId,
+    ExportRequest, Exports, HandleKey, KeyUse, Plan, Rules, Source, Sources, load,
 };
 use comity_proto::nfs4::callback::operation as cb;
 use comity_proto::nfs4::{
@@ -359,7 +359,7 @@ fn no_directory_is_delegated_where_keys_hold_rights() {
     let fs = memory();
     let dir_delegations = DirectoryDelegations {
         grants: DirectoryGrants::Always,
-        sole_writer: true,
+        writers: Some(DirectoryWriters::ServerOnly),
         recall_only: false,
         ..DirectoryDelegations::default()
     };

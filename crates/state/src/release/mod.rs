@@ -90,10 +90,7 @@ impl Engine {
     ) -> Option<DelegationKind> {
         let kind = on_file.delegations.remove(holder)?.kind;
         self.files.delegations.fetch_sub(1, Ordering::AcqRel);
-        // The file system holds only files for clients.
-        if kind != DelegationKind::Directory {
-            self.tell_undelegated(file.key);
-        }
+        self.tell_undelegated(file.key);
         Some(kind)
     }
 

@@ -1,6 +1,6 @@
 use std::cmp::Ordering;
 use std::ffi::CStr;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use comity_vfs::{Change, Cred, Disk, Handle, Name, Result, Status};
 use rustix::fs::{AtFlags, renameat, statat, unlinkat};
@@ -9,7 +9,7 @@ use crate::blocking::{blocking, is_hooked};
 use crate::errno::status;
 use crate::passthrough::Passthrough;
 use crate::passthrough::attributes::attr::attr;
-use crate::passthrough::handles::node::Node;
+use crate::passthrough::handles::node::{Changing, Node};
 use crate::passthrough::limits::TRUNCATE_BYTES_SLOW;
 use crate::zero_name::ZeroName;
 
@@ -119,7 +119,7 @@ fn patiently_if<T>(slow: bool, work: impl FnOnce() -> T) -> T {
 }
 
 /// Guards of one or two directories.
-type BothGuards<'a> = (MutexGuard<'a, ()>, Option<MutexGuard<'a, ()>>);
+type BothGuards<'a> = (Changing<'a>, Option<Changing<'a>>);
 
 /// Locks two directories, always in the same order, so that two renames cannot deadlock.
 fn hold_both<'a>(one: &'a Node, other: &'a Node) -> BothGuards<'a> {

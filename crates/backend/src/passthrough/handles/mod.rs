@@ -3,6 +3,7 @@
 pub(crate) mod cache;
 pub(crate) mod descriptors;
 pub(crate) mod ghost_cache;
+pub(crate) mod kernel_delegation;
 pub(crate) mod node;
 pub(crate) mod open_handle;
 pub(crate) mod path_cache;

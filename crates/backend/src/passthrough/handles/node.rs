@@ -8,6 +8,7 @@ use comity_vfs::{FileType, Handle, Result, Status};
 use rustix::fs::{Stat, fstat};
 
 use super::descriptors::Share;
+use super::kernel_delegation::KernelDelegation;
 use crate::blocking::blocking;
 use crate::errno::status;
 use crate::passthrough::access::access_cache::AccessCache;
@@ -41,8 +42,9 @@ pub(crate) struct Node {
     pub(crate) verdicts: Mutex<AccessCache>,
     pub(crate) barrier: Barrier,
     /// Locked around a change of a directory or of attributes, and around the reads before and
-    /// after it.
-    changing: Mutex<()>,
+    /// after it. Of a directory it has the kernel's delegation, which would make such a change
+    /// wait.
+    changing: Mutex<Option<KernelDelegation>>,
     writes_begun: AtomicU64,
     writes_ended: AtomicU64,
     pub(crate) ledger: Arc<Ledger>,
@@ -252,15 +254,46 @@ impl Node {
     }
 
     /// Excludes other changes of this object by this server until the guard is dropped.
-    pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn hold(&self) -> Changing<'_> {
+        Changing::begin(self.delegation())
+    }
+
+    fn delegation(&self) -> MutexGuard<'_, Option<KernelDelegation>> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the kernel's delegation of this directory.
+    ///
+    /// # Errors
+    /// The kernel's error: it does not grant the delegation.
+    pub(crate) fn delegate(&self, delegation: KernelDelegation) -> sys::Result<()> {
+        let mut kept = self.delegation();
+        delegation.take()?;
+        *kept = Some(delegation);
+        Ok(())
+    }
+
+    /// Releases the kernel's delegation of this directory.
+    pub(crate) fn undelegate(&self) {
+        if let Some(delegation) = self.delegation().take() {
+            delegation.release();
+        }
+    }
+
+    /// Returns whether the kernel's delegation of this directory is unbroken. During a change by
+    /// this server it is not known to be broken.
+    pub(crate) fn is_delegated(&self) -> bool {
+        match self.changing.try_lock() {
+            Ok(kept) => kept.as_ref().is_some_and(KernelDelegation::is_whole),
+            Err(_) => true,
+        }
     }
 
     /// Does the same as [`Node::hold`] for changes that may take long, such as truncating a huge
     /// file: a thread that waits for one passes its event loop to another thread.
-    pub(crate) fn hold_patiently(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn hold_patiently(&self) -> Changing<'_> {
         match self.changing.try_lock() {
-            Ok(held) => held,
+            Ok(held) => Changing::begin(held),
             Err(_) => blocking(|| self.hold()),
         }
     }
@@ -271,6 +304,30 @@ impl Node {
         let ended = self.writes_ended.load(Ordering::Acquire);
         let begun = self.writes_begun.fetch_add(1, Ordering::AcqRel);
         Writing { node: self, quiet: ended == begun, number: begun + 1 }
+    }
+}
+
+/// A change of an object by this server: it excludes others. The kernel's delegation of a directory
+/// is released meanwhile, because the change would wait for it.
+#[derive(Debug)]
+pub(crate) struct Changing<'a> {
+    held: MutexGuard<'a, Option<KernelDelegation>>,
+}
+
+impl<'a> Changing<'a> {
+    fn begin(held: MutexGuard<'a, Option<KernelDelegation>>) -> Self {
+        if let Some(delegation) = &*held {
+            delegation.release();
+        }
+        Self { held }
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        if let Some(delegation) = &*self.held {
+            delegation.take_again();
+        }
     }
 }
 

@@ -41,7 +41,11 @@ pub(crate) struct ServersMark {
 }
 
 impl ServersMark {
-    fn set(identity: Identity, watch: &Arc<ChangeWatch>, file: &Arc<File>) -> Option<Self> {
+    pub(crate) fn set(
+        identity: Identity,
+        watch: &Arc<ChangeWatch>,
+        file: &Arc<File>,
+    ) -> Option<Self> {
         // If the server's identity cannot be taken, setting the mark fails, which is logged.
         let _ = identity.server();
         Mark::set(watch, file).map(|mark| Self { identity, _mark: mark })
@@ -97,7 +101,7 @@ impl Leases {
         self.held().mark(handle, set)
     }
 
-    fn changes(&self) -> Option<&Arc<ChangeWatch>> {
+    pub(crate) fn changes(&self) -> Option<&Arc<ChangeWatch>> {
         self.watch.as_ref()?.changes()
     }
 }

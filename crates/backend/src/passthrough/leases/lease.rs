@@ -1,5 +1,5 @@
 //! Files that are held for clients against other programs of this machine, by leases of the kernel
-//! (`F_SETLEASE`).
+//! (`F_SETLEASE`). Directories are held in other ways (`directory_hold.rs`).
 //!
 //! Any conflicting open breaks a lease, even an open by the server. So a shared lease needs that
 //! the server has no descriptor for writing, and an exclusive one needs that all reads and writes
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use comity_vfs::{FileHold, Handle, LocalUse, Result, Status};
+use comity_vfs::{DirectoryHold, FileHold, Handle, LocalUse, Result, Status};
 use rustix::fs::OFlags;
 
 use super::fanotify_marks::Marked;
@@ -54,10 +54,10 @@ pub(crate) struct LeasedFiles {
 pub(crate) struct Lease {
     pub(crate) node: Arc<Node>,
     pub(crate) file: Arc<File>,
-    hold: FileHold,
+    pub(crate) hold: FileHold,
     pub(crate) marked: Marked,
     /// True if it was reported that a program waits for the file.
-    told: bool,
+    pub(crate) told: bool,
 }
 
 impl Leases {
@@ -78,11 +78,22 @@ impl Leases {
         self.held().files.get(file).is_some_and(|lease| lease.hold == FileHold::Shared)
     }
 
-    /// Returns whether the lease of a file is unbroken, if the file is held with this `hold`.
+    /// Returns whether the lease of a file is unbroken, if the file is held with this `hold`. A
+    /// directory keeps its first hold.
     fn stands(&self, file: &Handle, hold: FileHold) -> Option<bool> {
         let held = self.held();
-        let lease = held.files.get(file).filter(|lease| lease.hold == hold)?;
-        Some(lease.is_whole())
+        let lease = held.files.get(file)?;
+        if lease.hold == hold {
+            return Some(lease.is_whole());
+        }
+        matches!(hold, FileHold::Directory(_)).then_some(false)
+    }
+
+    /// Adds a held file.
+    pub(crate) fn add(&self, handle: &Handle, lease: Lease) {
+        let mut held = self.held();
+        held.known.insert(lease.file.as_raw_fd(), *handle);
+        held.files.insert(*handle, lease);
     }
 
     fn remove(&self, file: &Handle) -> Option<Lease> {
@@ -111,7 +122,10 @@ impl Passthrough {
         if !self.nodes.ledger().descriptors.pin() {
             return Err(Status::Delay);
         }
-        let held = self.begin_lease(file, hold, thread);
+        let held = match hold {
+            FileHold::Directory(hold) => self.begin_directory(file, hold, thread),
+            _ => self.begin_lease(file, hold, thread),
+        };
         if held != Ok(true) {
             self.nodes.ledger().descriptors.unpin();
         }
@@ -160,8 +174,7 @@ impl Passthrough {
 
     fn hold_no_more(&self, file: &Handle) {
         let Some(lease) = self.leases.remove(file) else { return };
-        // The kernel has removed the lease if a program waited for too long.
-        let _ = sys::set_lease(lease.file.as_fd(), libc::F_UNLCK);
+        lease.end();
         self.after(&lease);
         self.nodes.ledger().descriptors.unpin();
     }
@@ -207,9 +220,21 @@ impl Lease {
         sys::set_lease(self.file.as_fd(), self.kind())
     }
 
+    fn end(&self) {
+        match self.hold {
+            FileHold::Directory(_) => self.node.undelegate(),
+            // The kernel has removed the lease if a program waited for too long.
+            _ => drop(sys::set_lease(self.file.as_fd(), libc::F_UNLCK)),
+        }
+    }
+
     /// Returns whether no program waits for the file, and the lease was not broken.
     fn is_whole(&self) -> bool {
-        sys::lease(self.file.as_fd()) == Ok(self.kind())
+        match self.hold {
+            FileHold::Directory(DirectoryHold::Late) => true,
+            FileHold::Directory(DirectoryHold::Wait) => self.node.is_delegated(),
+            _ => sys::lease(self.file.as_fd()) == Ok(self.kind()),
+        }
     }
 
     fn kind(&self) -> libc::c_int {

@@ -33,6 +33,9 @@ pub const LATES_MAX: usize = 64;
 /// more, and a few connections must not use all threads.
 pub const CALLS_AWAY_MAX: u32 = 16;
 
+/// Longest search for the process that has a port.
+pub const OWNER_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Pause between checks for memory for replies of a call whose connection was handed off: peers
 /// that read free memory in that time.
 pub const OWED_PAUSE: Duration = Duration::from_millis(5);

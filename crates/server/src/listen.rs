@@ -4,10 +4,12 @@ use std::fs::DirEntry;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::mpsc;
+use std::thread;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::limits::LISTEN_BACKLOG;
+use crate::limits::{LISTEN_BACKLOG, OWNER_PATIENCE};
 
 /// Why an address cannot be listened on, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +56,8 @@ fn reason(address: SocketAddr, remedy: &str, error: &io::Error) -> String {
     let port = address.port();
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let by = owner_of_port(port).map_or_else(String::new, |owner| format!(" by {owner}"));
+            let by = soon(move || owner_of_port(port))
+                .map_or_else(String::new, |owner| format!(" by {owner}"));
             format!("port {port} is in use{by}; stop that or {remedy}")
         }
         io::ErrorKind::PermissionDenied if port < 1024 => {
@@ -65,6 +68,14 @@ fn reason(address: SocketAddr, remedy: &str, error: &io::Error) -> String {
         }
         _ => error.to_string(),
     }
+}
+
+/// Does work that may hang, and gives it up after [`OWNER_PATIENCE`]: a look at a process whose open
+/// files wait for a server that does not answer takes as long as that.
+fn soon<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(work()));
+    receiver.recv_timeout(OWNER_PATIENCE).ok().flatten()
 }
 
 /// Returns the process that listens on a TCP port, as far as /proc shows it.
@@ -116,6 +127,14 @@ mod tests {
         assert!(error.to_string().contains("in use by"), "{error}");
         assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
         assert!(error.to_string().contains("choose another with --web"), "{error}");
+    }
+
+    #[test]
+    fn a_look_at_processes_that_hangs_is_given_up() {
+        assert_eq!(soon(|| Some(1)), Some(1));
+        let (sender, receiver) = mpsc::channel::<()>();
+        assert_eq!(soon(move || receiver.recv().ok()), None);
+        drop(sender);
     }
 
     #[test]

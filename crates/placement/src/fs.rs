@@ -459,6 +459,9 @@ impl Placed {
         how: &Create<Disk>,
     ) -> Result<Made<Disk>> {
         let made = self.create_placed(cred, dir, name, how)?;
+        if self.settings.placed_from_bytes().is_some() {
+            return Ok(Changed { value: self.known.used.shown_node(made.value), ..made });
+        }
         self.with_current_attr(made)
     }
 

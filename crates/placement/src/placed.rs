@@ -144,7 +144,7 @@ impl Placed {
     /// Gives a new file its place, unless it already has data, or stays here until it grows.
     pub(crate) fn place(&self, made: &Node<Disk>) -> Result<Option<Arc<PlaceRecord>>> {
         if self.settings.placed_from_bytes().is_some() {
-            return self.record(&made.handle);
+            return Ok(None);
         }
         let turn = self.lock(&made.handle);
         // A client may have found the file and used it without a place meanwhile.

@@ -269,6 +269,34 @@ fn the_stripe_unit_and_the_threshold_change_by_a_reload() {
 }
 
 #[test]
+fn a_file_stays_on_the_metadata_server_until_it_grows_or_is_written_by_a_layout() {
+    let world = World::new();
+    let [a, b] = world.stores.each_ref().map(|it| it.port);
+    let before = config_with(&world.place, &entries(&[("a", a, ""), ("b", b, "")]));
+    let threshold = format!("write_file_bytes = {UNIT}, read_file_bytes");
+    applied(&reload_text(&world, &before.replace("read_file_bytes", &threshold)));
+    let mut client = world.client();
+    let files = ["f", "g"].map(|name| client.open(&world.file(name), BOTH).unwrap());
+    for file in &files {
+        write(&mut client, &file.handle, file.stateid, (0, &text(100))).unwrap();
+        let refused = layout(&mut client, file, Layoutiomode4::Read).map(drop);
+        assert_eq!(refused, Err(Nfsstat4::LayoutUnavailable));
+    }
+    let stored = || fs::read_dir(world.place.path("a")).unwrap().count();
+    assert_eq!((stored(), read(&world, &files[0])), (0, text(100)));
+    write(&mut client, &files[0].handle, files[0].stateid, (100, &text(2 * UNIT)[100..])).unwrap();
+    assert_eq!(stored(), 1, "a write has made the file longer than the threshold");
+    assert!(read(&world, &files[0]) == text(2 * UNIT));
+    layout(&mut client, &files[0], Layoutiomode4::Read).unwrap();
+    layout(&mut client, &files[1], Layoutiomode4::Rw).unwrap();
+    assert_eq!((stored(), read(&world, &files[1])), (2, text(100)));
+    let own = fs::read(world.place.data().join("g")).unwrap();
+    assert_eq!(own, [0; 100], "the bytes are on data servers only");
+    let said = placement(&world.place, &["check"]);
+    assert_eq!((said.out.as_str(), said.code), ("2 files: all right\n", Some(0)), "{}", said.err);
+}
+
+#[test]
 fn a_reload_refuses_what_it_cannot_change_and_says_what_to_do() {
     let world = World::new();
     let [a, b] = world.stores.each_ref().map(|it| it.port);

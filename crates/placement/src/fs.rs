@@ -11,9 +11,10 @@ use comity_vfs::{
 };
 
 use crate::holds::Use;
-use crate::placed::{ATTRIBUTE, Placed, Using};
+use crate::placed::{ATTRIBUTE, FileUse, Placed};
 use crate::record::PlaceRecord;
 use crate::sizes::SetIdBits;
+use crate::small_files::must_be_own;
 
 impl Fs for Placed {
     fn root(&self) -> Handle {
@@ -44,9 +45,12 @@ impl Fs for Placed {
         guard: Option<Time>,
     ) -> Result<Change<Disk>> {
         let changes_rights = set.mode.is_some() || set.uid.is_some() || set.gid.is_some();
-        let is_placed = set.size.is_some() || changes_rights;
-        let what = if set.size.is_some() { Use::Change } else { Use::Look };
-        let Some(using) = is_placed.then(|| self.using(node, what)).transpose()?.flatten() else {
+        let using = match set.size {
+            Some(size) => Some(self.begin_growth(Some(cred), node, Some(size))?),
+            None if changes_rights => Some(self.begin_use(node, Use::Look)?),
+            None => None,
+        };
+        let Some(record) = using.as_ref().and_then(|using| using.place.as_deref()) else {
             let change = self.below.setattr(cred, node, set, guard)?;
             return Ok(self.known.used.shown_change(node, change));
         };
@@ -57,11 +61,11 @@ impl Fs for Placed {
         };
         let change = self.below.setattr(cred, node, set, guard)?;
         if changes_rights {
-            self.fence_rights(&turn, (node, &using.record))?;
+            self.fence_rights(&turn, (node, record))?;
             self.files.due_labels().note(node);
         }
         if let Some(size) = set.size {
-            let used = self.cut_data(&turn, (node, &using.record), (before, size))?;
+            let used = self.cut_data(&turn, (node, record), (before, size))?;
             self.known.used.note(node, used);
         }
         Ok(self.known.used.shown_change(node, change))
@@ -106,8 +110,9 @@ impl Fs for Placed {
         count: u32,
         into: &mut ReadInto<'_>,
     ) -> Result<Read<Disk>> {
-        let Some(using) = self.using(node, Use::Look)? else {
-            return self.below.read(cred, node, offset, count, into);
+        let using = self.begin_use(node, Use::Look)?;
+        let Some(record) = &using.place else {
+            return self.read_own(cred, node, (offset, count), into);
         };
         let attr = match into.opened {
             true => self.below.getattr(node)?,
@@ -115,7 +120,7 @@ impl Fs for Placed {
         };
         let length = attr.size.saturating_sub(offset).min(count.into());
         let before = into.bytes.len();
-        self.files.read(&using.record, (offset, length), into.bytes).inspect_err(|_| {
+        self.files.read(record, (offset, length), into.bytes).inspect_err(|_| {
             into.bytes.truncate(before);
         })?;
         let eof = offset.saturating_add(length) >= attr.size;
@@ -133,16 +138,14 @@ impl Fs for Placed {
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Disk>> {
-        let Some(using) = self.using(node, Use::Change)? else {
+        let end = end_of(offset, data.len() as u64);
+        let using = self.begin_growth(Some(cred), node, end)?;
+        let Some(record) = &using.place else {
             return self.below.write(cred, node, offset, data);
         };
         self.judge(cred, node, Access::MODIFY)?;
-        let after = self.write_placed(
-            &using.record,
-            (node, SetIdBits::after_write_of(cred)),
-            offset,
-            data,
-        )?;
+        let set_id = SetIdBits::after_write_of(cred);
+        let after = self.write_placed(record, (node, set_id), offset, data)?;
         let change = Change { before: None, after: Some(after) };
         Ok(Changed { value: data.len() as u32, change })
     }
@@ -154,22 +157,22 @@ impl Fs for Placed {
         offset: u64,
         data: &[u8],
     ) -> Result<u32> {
-        let Some(using) = self.using(node, Use::Change)? else {
+        let using = self.begin_growth(None, node, end_of(offset, data.len() as u64))?;
+        let Some(record) = &using.place else {
             return self.below.write_opened(cred, node, offset, data);
         };
         let set_id = SetIdBits::after_write_of(cred);
-        self.write_placed(&using.record, (node, set_id), offset, data).map(|_| data.len() as u32)
+        self.write_placed(record, (node, set_id), offset, data).map(|_| data.len() as u32)
     }
 
     fn commit(&self, node: &Handle) -> Result<Option<Attr<Disk>>> {
-        match self.using(node, Use::Look) {
-            Ok(None) => {}
-            Ok(Some(using)) => {
-                self.known.used.note(node, self.commit_data((node, &using.record))?);
-            }
+        let using = match self.begin_use(node, Use::Look) {
             // A file that has lost its last name has no data on data servers.
             Err(Status::Stale) => return self.below.commit(node),
-            Err(status) => return Err(status),
+            using => using?,
+        };
+        if let Some(record) = &using.place {
+            self.known.used.note(node, self.commit_data((node, record))?);
         }
         let attr = self.below.commit(node)?;
         Ok(attr.map(|attr| self.known.used.shown(node, attr)))
@@ -186,10 +189,12 @@ impl Fs for Placed {
             return self.create_whole(cred, dir, name, how);
         };
         // A file that is there already may be moving to other data servers.
-        if let Some(emptied) = self.used_by_name(dir, name)? {
-            return self.create_over(cred, emptied, (dir, name), (how, *size));
+        let emptied = self.used_by_name(dir, name)?;
+        if let Some((file, FileUse { place: Some(record), .. })) = &emptied {
+            return self.create_over(cred, (file, record), (dir, name), (how, *size));
         }
         let made = self.create_placed(cred, dir, name, how)?;
+        drop(emptied);
         self.cut_new(&made.value.handle, *size)?;
         self.with_current_attr(made)
     }
@@ -290,12 +295,13 @@ impl Fs for Placed {
         kind: AclKind,
         acl: Option<&Acl<Disk>>,
     ) -> Result<Change<Disk>> {
-        let Some(using) = self.using(node, Use::Look)? else {
+        let using = self.begin_use(node, Use::Look)?;
+        let Some(record) = &using.place else {
             return self.below.setacl(cred, node, kind, acl);
         };
         let turn = self.lock(node);
         let change = self.below.setacl(cred, node, kind, acl)?;
-        self.fence_rights(&turn, (node, &using.record))?;
+        self.fence_rights(&turn, (node, record))?;
         Ok(self.known.used.shown_change(node, change))
     }
 
@@ -330,7 +336,7 @@ impl Fs for Placed {
     }
 
     fn seek(&self, cred: &Cred<Disk>, node: &Handle, offset: u64, what: Seek) -> Result<u64> {
-        self.not_placed(node)?;
+        let _using = self.begin_own_use(node, Use::Look)?;
         self.below.seek(cred, node, offset, what)
     }
 
@@ -341,7 +347,8 @@ impl Fs for Placed {
         offset: u64,
         length: u64,
     ) -> Result<Change<Disk>> {
-        self.not_placed(node)?;
+        let using = self.begin_growth(Some(cred), node, end_of(offset, length))?;
+        must_be_own(&using)?;
         self.below.allocate(cred, node, offset, length)
     }
 
@@ -352,7 +359,7 @@ impl Fs for Placed {
         offset: u64,
         length: u64,
     ) -> Result<Change<Disk>> {
-        self.not_placed(node)?;
+        let _using = self.begin_own_use(node, Use::Change)?;
         self.below.deallocate(cred, node, offset, length)
     }
 
@@ -375,8 +382,7 @@ impl Fs for Placed {
         target: (&Handle, u64),
         length: u64,
     ) -> Result<Changed<u64, Disk>> {
-        self.not_placed(source.0)?;
-        self.not_placed(target.0)?;
+        let _using = self.begin_own_copy(cred, source, target, length)?;
         self.below.copy(cred, source, target, length)
     }
 
@@ -387,14 +393,18 @@ impl Fs for Placed {
         target: (&Handle, u64),
         length: u64,
     ) -> Result<Change<Disk>> {
-        self.not_placed(source.0)?;
-        self.not_placed(target.0)?;
+        let _using = self.begin_own_copy(cred, source, target, length)?;
         self.below.clone_range(cred, source, target, length)
     }
 }
 
-/// A file that loses its last name, and its place.
-type LastName<'p> = Option<(Handle, Using<'p>)>;
+/// A file that loses its last name or its bytes, and the use of it that is under way.
+type LastName<'p> = Option<(Handle, FileUse<'p>)>;
+
+/// The offset behind `length` bytes from `offset` on; `None` if no file is so long.
+const fn end_of(offset: u64, length: u64) -> Option<u64> {
+    offset.checked_add(length)
+}
 
 impl Placed {
     fn write_placed(
@@ -426,12 +436,6 @@ impl Placed {
         })
     }
 
-    /// Refuses a verb that needs all bytes of a file in the file system below. Clients then use
-    /// READ and WRITE instead.
-    fn not_placed(&self, node: &Handle) -> Result<()> {
-        if self.record(node)?.is_some() { Err(Status::NotSupp) } else { Ok(()) }
-    }
-
     /// Creates a file with a place, or finds it.
     fn create_placed(
         &self,
@@ -455,6 +459,9 @@ impl Placed {
         how: &Create<Disk>,
     ) -> Result<Made<Disk>> {
         let made = self.create_placed(cred, dir, name, how)?;
+        if self.settings.placed_from_bytes().is_some() {
+            return Ok(Changed { value: self.known.used.shown_node(made.value), ..made });
+        }
         self.with_current_attr(made)
     }
 
@@ -462,15 +469,15 @@ impl Placed {
     fn create_over(
         &self,
         cred: &Cred<Disk>,
-        (file, using): (Handle, Using<'_>),
+        (file, record): (&Handle, &PlaceRecord),
         (dir, name): (&Handle, Name<'_>),
         (how, size): (&Create<Disk>, u64),
     ) -> Result<Made<Disk>> {
-        let mut turn = self.lock(&file);
-        let before = self.begin_cut(&mut turn, &file)?;
+        let mut turn = self.lock(file);
+        let before = self.begin_cut(&mut turn, file)?;
         let made = self.below.create(cred, dir, name, how)?;
-        if made.value.handle == file {
-            self.cut_data(&turn, (&file, &using.record), (before, size))?;
+        if made.value.handle == *file {
+            self.cut_data(&turn, (file, record), (before, size))?;
             drop(turn);
         } else {
             // Another file has got the name meanwhile.
@@ -494,7 +501,7 @@ impl Placed {
         Ok(Changed { value: Node { attr, ..made.value }, ..made })
     }
 
-    /// Begins a change of the file of a name, if there is one on data servers.
+    /// Begins a change of the file of a name, if there is one.
     fn used_by_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName<'_>> {
         let Ok(Entry { node, .. }) = self.below.lookup(&Cred::root(), dir, name) else {
             return Ok(None);
@@ -502,11 +509,10 @@ impl Placed {
         if node.attr.file_type != FileType::Regular {
             return Ok(None);
         }
-        let using = self.using(&node.handle, Use::Change)?;
-        Ok(using.map(|using| (node.handle, using)))
+        Ok(Some((node.handle, self.begin_use(&node.handle, Use::Change)?)))
     }
 
-    /// Returns the file of a name if it is on data servers and has no other name.
+    /// Begins a change of the file of a name, if it has no other name.
     fn last_name(&self, dir: &Handle, name: Name<'_>) -> Result<LastName<'_>> {
         let Ok(Entry { node, .. }) = self.below.lookup(&Cred::root(), dir, name) else {
             return Ok(None);
@@ -515,9 +521,9 @@ impl Placed {
             return Ok(None);
         }
         // A file with a damaged place can be removed; its data stay on the data servers.
-        match self.using(&node.handle, Use::Change) {
+        match self.begin_use(&node.handle, Use::Change) {
             Err(Status::Delay) => Err(Status::Delay),
-            using => Ok(using.unwrap_or_default().map(|using| (node.handle, using))),
+            using => Ok(using.ok().map(|using| (node.handle, using))),
         }
     }
 
@@ -540,8 +546,9 @@ impl Placed {
     fn remove_data(&self, last: LastName<'_>) {
         let Some((file, using)) = last else { return };
         self.forget(&file);
-        if let Err(status) = self.files.remove(&using.record) {
-            let name = using.record.name();
+        let Some(record) = &using.place else { return };
+        if let Err(status) = self.files.remove(record) {
+            let name = record.name();
             tracing::warn!(%status, name, "data of a removed file stay on a data server");
         }
     }

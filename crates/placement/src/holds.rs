@@ -1,4 +1,4 @@
-//! The uses of placed files that are under way. The move of a file to other data servers waits for
+//! The uses of files that are under way. The move of a file to other data servers waits for
 //! them, and refuses new ones.
 
 use std::collections::HashMap;
@@ -7,10 +7,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{Handle, Result, Status};
 
-use crate::limits::{HOLD_SHARDS, MOVE_WAIT_MAX};
+use crate::limits::{HOLD_SHARDS, MOVE_WAIT_MAX, PLACING_WAIT_MAX};
 use crate::shards::shard_of;
 
-/// A kind of use of a placed file.
+/// A kind of use of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// The use depends on the place of the file; it changes neither bytes nor size.
@@ -19,7 +19,7 @@ pub(crate) enum Use {
     Change,
 }
 
-/// The uses of all placed files.
+/// The uses of all files.
 #[derive(Default)]
 pub(crate) struct Holds {
     shards: [HoldShard; HOLD_SHARDS],
@@ -46,6 +46,8 @@ struct FileUses {
 enum RefusedUses {
     Changes,
     All,
+    /// All wait: the file is being placed, which does not take long.
+    AllForAMoment,
 }
 
 /// A use of a file. The place of the file does not change while this lives.
@@ -55,7 +57,7 @@ pub(crate) struct Hold<'h> {
     what: Use,
 }
 
-/// A move of a file. It refuses changes of the file while it lives.
+/// A move of a file, or its placing. It refuses uses of the file while it lives.
 pub(crate) struct MoveHold<'h> {
     shard: &'h HoldShard,
     moves: &'h AtomicUsize,
@@ -63,18 +65,17 @@ pub(crate) struct MoveHold<'h> {
 }
 
 impl Holds {
-    /// Begins a use of a file.
+    /// Begins a use of a file; waits while the file is being placed.
     ///
     /// # Errors
-    /// [`Status::Delay`]: the file is being moved.
+    /// [`Status::Delay`]: the file is being moved, or its placing takes too long.
     pub(crate) fn hold(&self, file: &Handle, what: Use) -> Result<Hold<'_>> {
         let shard = self.shard(file);
-        let mut files = shard.lock();
+        let mut files = shard.lock_placed(file);
         let uses = files.entry(*file).or_default();
         match (uses.refused, what) {
-            (Some(RefusedUses::All), _) | (Some(RefusedUses::Changes), Use::Change) => {
-                return Err(Status::Delay);
-            }
+            (Some(RefusedUses::All | RefusedUses::AllForAMoment), _)
+            | (Some(RefusedUses::Changes), Use::Change) => return Err(Status::Delay),
             (_, Use::Look) => uses.looks += 1,
             (_, Use::Change) => uses.changes += 1,
         }
@@ -86,21 +87,28 @@ impl Holds {
     /// # Errors
     /// [`Status::Delay`]: another move of the file is under way.
     pub(crate) fn begin_move(&self, file: &Handle) -> Result<MoveHold<'_>> {
+        self.begin(file, RefusedUses::Changes)
+    }
+
+    /// Begins to place a file whose bytes are on the metadata server. Uses of the file wait until
+    /// the hold ends, and this waits while another thread places the file.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: a move of the file is under way.
+    pub(crate) fn begin_placing(&self, file: &Handle) -> Result<MoveHold<'_>> {
+        self.begin(file, RefusedUses::AllForAMoment)
+    }
+
+    fn begin(&self, file: &Handle, refused: RefusedUses) -> Result<MoveHold<'_>> {
         let shard = self.shard(file);
-        let mut files = shard.lock();
+        let mut files = shard.lock_placed(file);
         let uses = files.entry(*file).or_default();
         if uses.refused.is_some() {
             return Err(Status::Delay);
         }
-        uses.refused = Some(RefusedUses::Changes);
+        uses.refused = Some(refused);
         self.moves.fetch_add(1, Ordering::AcqRel);
         Ok(MoveHold { shard, moves: &self.moves, file: *file })
-    }
-
-    /// Returns whether a file is being moved, or gets its place back.
-    pub(crate) fn is_moving(&self, file: &Handle) -> bool {
-        self.moves.load(Ordering::Acquire) > 0
-            && self.shard(file).lock().get(file).is_some_and(|uses| uses.refused.is_some())
     }
 
     /// Returns whether a file is being moved.
@@ -118,17 +126,31 @@ impl HoldShard {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks the table when the file is not being placed, or that takes too long.
+    fn lock_placed(&self, file: &Handle) -> MutexGuard<'_, HashMap<Handle, FileUses>> {
+        let is_placed = |files: &mut HashMap<_, FileUses>| {
+            let uses = files.get(file);
+            uses.is_some_and(|uses| uses.refused == Some(RefusedUses::AllForAMoment))
+        };
+        let waited = self.ended.wait_timeout_while(self.lock(), PLACING_WAIT_MAX, is_placed);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
     /// Ends something for a file, and forgets the file if nothing is left.
     fn end(&self, file: &Handle, end: impl FnOnce(&mut FileUses)) {
-        let mut files = self.lock();
+        let (mut files, mut is_awaited) = (self.lock(), false);
         if let Some(uses) = files.get_mut(file) {
+            // Only moves wait for uses, and uses only for moves.
+            is_awaited = uses.refused.is_some();
             end(uses);
             if uses.looks == 0 && uses.changes == 0 && uses.refused.is_none() {
                 files.remove(file);
             }
         }
         drop(files);
-        self.ended.notify_all();
+        if is_awaited {
+            self.ended.notify_all();
+        }
     }
 }
 
@@ -149,6 +171,14 @@ impl MoveHold<'_> {
         if let Some(uses) = self.shard.lock().get_mut(&self.file) {
             uses.refused = Some(RefusedUses::All);
         }
+        self.await_uses()
+    }
+
+    /// Returns when no use of the file is under way.
+    ///
+    /// # Errors
+    /// [`Status::Delay`]: one has not ended in time.
+    pub(crate) fn await_uses(&self) -> Result<()> {
         self.wait(|uses| uses.changes > 0 || uses.looks > 0)
     }
 
@@ -183,6 +213,23 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_use_waits_until_its_file_is_placed() {
+        let (holds, file) = (Holds::default(), Handle::new(b"file").unwrap());
+        let placing = holds.begin_placing(&file).unwrap();
+        placing.await_uses().unwrap();
+        let (told, heard) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| told.send(holds.hold(&file, Use::Change).map(drop)));
+            scope.spawn(|| told.send(holds.begin_placing(&file).map(drop)));
+            assert!(heard.recv_timeout(Duration::from_millis(100)).is_err(), "it is being placed");
+            drop(placing);
+            assert_eq!(heard.recv_timeout(Duration::from_secs(20)), Ok(Ok(())));
+            assert_eq!(heard.recv_timeout(Duration::from_secs(20)), Ok(Ok(())));
+        });
+        assert!(holds.shards.iter().all(|shard| shard.lock().is_empty()));
+    }
 
     #[test]
     fn a_move_waits_for_changes_and_refuses_new_ones() {

@@ -46,6 +46,7 @@ mod restore;
 mod settings;
 mod shards;
 mod sizes;
+mod small_files;
 mod store;
 mod stored;
 mod stripes;

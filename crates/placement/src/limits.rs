@@ -53,6 +53,14 @@ pub(crate) const HOLD_SHARDS: usize = 32;
 /// data server that does not answer ends sooner.
 pub(crate) const MOVE_WAIT_MAX: Duration = Duration::from_secs(20);
 
+/// Time for which a use of a file waits while the file is being placed. At most
+/// [`SMALL_BYTES_MAX`] are copied then.
+pub(crate) const PLACING_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Longest file that stays on the metadata server until it grows, in bytes: it is copied to data
+/// servers within one call of a client.
+pub(crate) const SMALL_BYTES_MAX: u64 = 16 << 20;
+
 /// Bytes of a file that are copied at once while it moves: the longest READ and WRITE.
 pub(crate) const COPY_BYTES: u64 = 1 << 20;
 

@@ -27,7 +27,7 @@ struct MovingFile<'m> {
 type Preparation = fn(&Placed, &Handle, &PlaceRecord) -> Result<()>;
 
 /// The outcome of an attempt to replace the place of a file.
-enum Replaced {
+pub(crate) enum Replaced {
     /// The new place is on stable storage.
     Done,
     /// The old place is in force.
@@ -162,7 +162,7 @@ impl Placed {
         }
         // No call uses data files of this number until the lock is given back.
         let installed = self.files.install(it).map_err(of_data_server).map_err(Replaced::Not);
-        let stored = installed.and_then(|()| self.store(it));
+        let stored = installed.and_then(|()| self.store(it.file, it.new, XattrMode::Replace));
         if let Err(replaced) = stored {
             self.files.forget(it.new);
             return replaced;
@@ -174,24 +174,29 @@ impl Placed {
         }
     }
 
-    fn store(&self, it: &MovingFile<'_>) -> std::result::Result<(), Replaced> {
+    /// Stores the place of a file, not yet on stable storage.
+    pub(crate) fn store(
+        &self,
+        file: &Handle,
+        new: &PlaceRecord,
+        mode: XattrMode,
+    ) -> std::result::Result<(), Replaced> {
         let name = Name::new(ATTRIBUTE).map_err(Replaced::Not)?;
-        let bytes = it.new.encode(&self.key);
-        let set =
-            self.below.setxattr(&Cred::root(), it.file, name, Some(&bytes), XattrMode::Replace);
+        let bytes = new.encode(&self.key);
+        let set = self.below.setxattr(&Cred::root(), file, name, Some(&bytes), mode);
         let Err(status) = set else { return Ok(()) };
-        self.known.records.remove(it.file);
+        self.known.records.remove(file);
         // The attribute tells whether the failed call has changed it.
-        match self.below.getxattr(&Cred::root(), it.file, name) {
+        match self.below.getxattr(&Cred::root(), file, name) {
             Ok(now) if now == bytes => Ok(()),
-            Ok(_) => Err(Replaced::Not(status)),
+            Ok(_) | Err(Status::NoXattr) => Err(Replaced::Not(status)),
             Err(_) => Err(Replaced::Unclear(status)),
         }
     }
 
     /// Removes the data files of a place that no file has any more; `which` are their numbers, all
     /// without it.
-    fn discard(&self, record: &PlaceRecord, which: Option<&[usize]>) {
+    pub(crate) fn discard(&self, record: &PlaceRecord, which: Option<&[usize]>) {
         let removed = match which {
             None => self.files.remove(record),
             Some(which) => self.files.remove_at(record, which),
@@ -318,7 +323,7 @@ impl DataFiles {
     }
 
     /// Gives the data files of a file of this size the length that they must have.
-    fn extend(&self, record: &PlaceRecord, size: u64) -> Result<()> {
+    pub(crate) fn extend(&self, record: &PlaceRecord, size: u64) -> Result<()> {
         for at in 0..record.servers.len() {
             let needs = record.length_on(at, size);
             if needs > 0 {
@@ -349,7 +354,7 @@ fn fit_one(file: &DataFile, size: u64) -> Result<()> {
 }
 
 /// The status of a move of which a data server lacks a file that was there.
-const fn of_data_server(status: Status) -> Status {
+pub(crate) const fn of_data_server(status: Status) -> Status {
     match status {
         Status::NoEnt | Status::Stale => Status::Delay,
         status => status,

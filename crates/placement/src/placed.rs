@@ -20,7 +20,7 @@ use crate::sizes::{self, SetIdBits};
 pub(crate) const ATTRIBUTE: &[u8] = b"comity.placement";
 
 /// A file system that puts new files in stripes on data servers. Names and attributes, sizes
-/// included, are in the file system below, and so are the bytes of older files.
+/// included, are in the file system below, and so are the bytes of older files and of small ones.
 ///
 /// Reads and writes are passed to the data servers, so that clients without parallel NFS see the
 /// same bytes.
@@ -31,6 +31,13 @@ pub struct Placed {
     pub(crate) settings: PlacementSettings,
     pub(crate) devices: Devices,
     pub(crate) known: Arc<KnownFiles>,
+}
+
+/// A use of a file that is under way.
+pub(crate) struct FileUse<'p> {
+    /// The place of the file; `None` if the file system below has its bytes.
+    pub(crate) place: Option<Arc<PlaceRecord>>,
+    hold: Hold<'p>,
 }
 
 /// A use of a placed file that is under way.
@@ -114,23 +121,31 @@ impl Placed {
         }
     }
 
-    /// Begins a use of a file; returns its place, which does not change during the use; `None` if
-    /// the file system below has its bytes.
+    /// Begins a use of a file. Its place does not change during the use; if it has none, it gets
+    /// none.
     ///
     /// # Errors
     /// [`Status::Delay`]: the file is being moved to other data servers. [`Status::Io`]: its
     /// attribute is damaged.
-    pub(crate) fn using(&self, file: &Handle, what: Use) -> Result<Option<Using<'_>>> {
-        if self.record(file)?.is_none() {
-            // A file that gets its place back must not be written to meanwhile.
-            return if self.known.holds.is_moving(file) { Err(Status::Delay) } else { Ok(None) };
-        }
+    pub(crate) fn begin_use(&self, file: &Handle, what: Use) -> Result<FileUse<'_>> {
         let hold = self.known.holds.hold(file, what)?;
-        Ok(self.record(file)?.map(|record| Using { record, _hold: hold }))
+        Ok(FileUse { place: self.record(file)?, hold })
     }
 
-    /// Gives a new file its place, unless it already has data.
+    /// Begins a use of a placed file; returns `None` if the file system below has its bytes.
+    ///
+    /// # Errors
+    /// As [`Placed::begin_use`].
+    pub(crate) fn using(&self, file: &Handle, what: Use) -> Result<Option<Using<'_>>> {
+        let FileUse { place, hold } = self.begin_use(file, what)?;
+        Ok(place.map(|record| Using { record, _hold: hold }))
+    }
+
+    /// Gives a new file its place, unless it already has data, or stays here until it grows.
     pub(crate) fn place(&self, made: &Node<Disk>) -> Result<Option<Arc<PlaceRecord>>> {
+        if self.settings.placed_from_bytes().is_some() {
+            return Ok(None);
+        }
         let turn = self.lock(&made.handle);
         // A client may have found the file and used it without a place meanwhile.
         if let Some(known) = self.known.records.get(&made.handle) {
@@ -257,7 +272,7 @@ impl Placed {
     }
 
     /// Notes a file that has a broken mirror.
-    fn noted(&self, file: &Handle, record: PlaceRecord) -> Arc<PlaceRecord> {
+    pub(crate) fn noted(&self, file: &Handle, record: PlaceRecord) -> Arc<PlaceRecord> {
         let record = Arc::new(record);
         if record.is_degraded() {
             self.known.broken.note(file, &record, false);

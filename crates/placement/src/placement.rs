@@ -37,6 +37,10 @@ impl Placement for Placed {
     }
 
     fn distribution(&self, node: &Handle, writes: bool) -> Result<Option<Distribution>> {
+        // A client that is told the threshold asks to write when its file grows beyond.
+        if writes {
+            self.place_small(None, node)?;
+        }
         let Some(using) = self.using(node, Use::Change)? else { return Ok(None) };
         let record = &*using.record;
         match (record.spread, self.layout_kind()) {

@@ -1,6 +1,7 @@
 use comity_vfs::{LayoutKind, Threshold};
 
 use crate::DataServer;
+use crate::limits::SMALL_BYTES_MAX;
 
 /// The settings of a placement that a reload may change.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +13,8 @@ pub struct PlacementSettings {
     pub mirrors: Option<usize>,
     /// The length of the stripe units of new files in bytes.
     pub unit_bytes: u32,
-    /// The sizes below which clients should use the metadata server.
+    /// The sizes below which clients should use the metadata server. New files smaller than
+    /// `write_file_bytes` stay there until they grow.
     pub threshold: Threshold,
     /// The data servers; new files are placed on those that are not being drained.
     pub servers: Vec<DataServer>,
@@ -26,6 +28,13 @@ impl PlacementSettings {
             None => LayoutKind::Files,
             Some(_) => LayoutKind::FlexibleFiles,
         }
+    }
+
+    /// The size from which on files are on data servers; smaller ones stay on the metadata server
+    /// until they grow. `None` if all new files are on data servers.
+    pub(crate) fn placed_from_bytes(&self) -> Option<u64> {
+        let bytes = self.threshold.write_file_bytes.filter(|bytes| *bytes > 0);
+        bytes.map(|bytes| bytes.min(SMALL_BYTES_MAX))
     }
 
     /// Returns whether new files are placed on the data server of this name.

@@ -23,8 +23,6 @@ const BOTH: [usize; 2] = [SERVER_PROCESSOR, LOAD_PROCESSOR];
 const KEY: &str = "000102030405060708090a0b0c0d0e0f\n";
 /// The name of the configuration of the metadata server.
 const CONFIGURATION: &str = "comity.toml";
-/// The threshold of a placement for small files.
-const THRESHOLD: &str = "threshold = { read_file_bytes = 1048576, write_file_bytes = 1048576 }\n";
 
 /// The place of a data server in the network.
 #[derive(Debug, Clone)]
@@ -65,6 +63,18 @@ impl PlacedSite {
     /// # Errors
     /// A server does not start.
     pub(super) fn start(bench: &PnfsBench, folder: &Path, places: &[StorePlace]) -> Result<Self> {
+        Self::start_with(bench, folder, (places, ""))
+    }
+
+    /// The same with more settings of the placement, as lines of the configuration.
+    ///
+    /// # Errors
+    /// As [`PlacedSite::start`].
+    pub(super) fn start_with(
+        bench: &PnfsBench,
+        folder: &Path,
+        (places, settings): (&[StorePlace], &str),
+    ) -> Result<Self> {
         let work = tempfile::Builder::new().prefix("site-").tempdir_in(folder)?.keep();
         fs::set_permissions(&work, Permissions::from_mode(0o755))?;
         let key = work.join("key");
@@ -78,7 +88,7 @@ impl PlacedSite {
         fs::create_dir(&tree)?;
         let tree = FixtureTree::at(&tree);
         tree.directory(FixtureTree::SMALL)?;
-        fs::write(work.join(CONFIGURATION), text(&tree, &key, places)?)?;
+        fs::write(work.join(CONFIGURATION), text(&tree, &key, (places, settings))?)?;
         let mds = start_mds(program, &work, &tree, "state")?;
         Ok(Self { mds, tree, work, _stores: stores })
     }
@@ -156,14 +166,18 @@ fn store_name(at: usize) -> String {
 }
 
 /// The configuration of the metadata server.
-fn text(tree: &FixtureTree, key: &Path, places: &[StorePlace]) -> Result<String> {
+fn text(
+    tree: &FixtureTree,
+    key: &Path,
+    (places, settings): (&[StorePlace], &str),
+) -> Result<String> {
     let mut text = format!(
         "[[export]]\npath = {:?}\noptions = [\"rw\", \"insecure\", \"no_root_squash\"]\n\
          clients = [{{ client = \"127.0.0.1\" }}]\n",
         tree.root()
     );
     if !places.is_empty() {
-        write!(text, "[[placement]]\nexport = {:?}\nkey = {key:?}\n{THRESHOLD}", tree.root())?;
+        write!(text, "[[placement]]\nexport = {:?}\nkey = {key:?}\n{settings}", tree.root())?;
         text.push_str("data_servers = [\n");
         for (at, StorePlace { address, .. }) in places.iter().enumerate() {
             writeln!(text, "  {{ name = {:?}, address = \"{address}\" }},", store_name(at))?;

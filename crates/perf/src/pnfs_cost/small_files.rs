@@ -12,6 +12,8 @@ use crate::judged_figure::JudgedFigure;
 use crate::state_cost::report::median;
 use crate::workload_run;
 
+/// The threshold of the placement.
+const THRESHOLD: &str = "threshold = { read_file_bytes = 1048576, write_file_bytes = 1048576 }\n";
 /// The number of data servers.
 const STORES: usize = 2;
 /// Rounds, and rounds of a quick run.
@@ -25,7 +27,7 @@ const METRIC: &str = "transactions";
 pub(super) fn measure(bench: &PnfsBench) -> Result<Vec<JudgedFigure>> {
     let site = |stores| {
         let places = StorePlace::on_loopback(stores)?;
-        PlacedSite::start(bench, bench.memory.path(), &places)
+        PlacedSite::start_with(bench, bench.memory.path(), (&places, THRESHOLD))
     };
     let sites = [site(0)?, site(STORES)?];
     let [plain, placed] = transactions(bench, &sites)?;

@@ -16,6 +16,9 @@ use comity_vfs::{
 /// The stripe unit in bytes.
 pub const UNIT: u64 = UNIT_BYTES_MIN as u64;
 
+/// The size from which on files are placed, in a placement with a threshold.
+pub const SMALL_BELOW: u64 = 3 * UNIT;
+
 /// A data server that answers unless it is made to be down.
 pub struct Store {
     pub fs: Arc<dyn Fs>,
@@ -76,6 +79,16 @@ impl World {
         let settings = PlacementSettings { mirrors: Some(2), ..settings(&world.stores, &[]) };
         let placed = Placed::new(Arc::clone(&world.below), PlacementKey::new([7; 16]), settings);
         Self { placed, ..world }
+    }
+
+    /// The same, where files stay on the metadata server while they are smaller than
+    /// [`SMALL_BELOW`].
+    #[must_use]
+    pub fn with_threshold(self) -> Self {
+        let settings = self.placed.settings();
+        let threshold = Threshold { write_file_bytes: Some(SMALL_BELOW), ..Threshold::default() };
+        let settings = PlacementSettings { threshold, ..settings.clone() };
+        Self { placed: self.placed.with(settings), ..self }
     }
 
     /// The placement after a reload, with the first data servers only, of which those of these

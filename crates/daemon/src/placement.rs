@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use comity_export::{DataServerSpec, PlacementSpec};
 use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings};
+use comity_server::blocking_hook;
 use comity_vfs::{AsServer, Fs};
 
 use crate::data_server_link::{DataServerLink, Dialed};
@@ -53,7 +54,7 @@ pub(crate) fn put_over(
 ) -> Result<Arc<dyn Fs>> {
     let key = key(&spec.key)?;
     let settings = settings(spec, (&key, &[]), unreached)?;
-    Ok(Arc::new(Placed::new(below, key, settings)))
+    Ok(Arc::new(Placed::new(below, key, settings).blocking(blocking_hook)))
 }
 
 /// Returns the settings of a placement. The connections to the data servers in `known` are kept;

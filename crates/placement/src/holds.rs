@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use comity_vfs::{Handle, Result, Status};
+use comity_vfs::{BlockingHook, Handle, Result, Status, run_through};
 
 use crate::limits::{HOLD_SHARDS, MOVE_WAIT_MAX, PLACING_WAIT_MAX};
+use crate::placings::{Placing, Placings};
 use crate::shards::shard_of;
 
 /// A kind of use of a file.
@@ -25,6 +27,9 @@ pub(crate) struct Holds {
     shards: [HoldShard; HOLD_SHARDS],
     /// The number of moves that are under way.
     moves: AtomicUsize,
+    placings: Placings,
+    /// Waits go through this hook, so that other calls are served meanwhile.
+    blocking: OnceLock<BlockingHook>,
 }
 
 #[derive(Default)]
@@ -59,9 +64,10 @@ pub(crate) struct Hold<'h> {
 
 /// A move of a file, or its placing. It refuses uses of the file while it lives.
 pub(crate) struct MoveHold<'h> {
-    shard: &'h HoldShard,
-    moves: &'h AtomicUsize,
+    holds: &'h Holds,
     file: Handle,
+    /// Set if it is a placing.
+    placing: Option<Placing<'h>>,
 }
 
 impl Holds {
@@ -71,7 +77,7 @@ impl Holds {
     /// [`Status::Delay`]: the file is being moved, or its placing takes too long.
     pub(crate) fn hold(&self, file: &Handle, what: Use) -> Result<Hold<'_>> {
         let shard = self.shard(file);
-        let mut files = shard.lock_placed(file);
+        let mut files = self.lock_placed(file);
         let uses = files.entry(*file).or_default();
         match (uses.refused, what) {
             (Some(RefusedUses::All | RefusedUses::AllForAMoment), _)
@@ -87,7 +93,9 @@ impl Holds {
     /// # Errors
     /// [`Status::Delay`]: another move of the file is under way.
     pub(crate) fn begin_move(&self, file: &Handle) -> Result<MoveHold<'_>> {
-        self.begin(file, RefusedUses::Changes)
+        let moving = self.begin(file, RefusedUses::Changes, None)?;
+        self.moves.fetch_add(1, Ordering::AcqRel);
+        Ok(moving)
     }
 
     /// Begins to place a file whose bytes are on the metadata server. Uses of the file wait until
@@ -96,24 +104,72 @@ impl Holds {
     /// # Errors
     /// [`Status::Delay`]: a move of the file is under way.
     pub(crate) fn begin_placing(&self, file: &Handle) -> Result<MoveHold<'_>> {
-        self.begin(file, RefusedUses::AllForAMoment)
+        self.begin(file, RefusedUses::AllForAMoment, Some(self.placings.begin()))
     }
 
-    fn begin(&self, file: &Handle, refused: RefusedUses) -> Result<MoveHold<'_>> {
-        let shard = self.shard(file);
-        let mut files = shard.lock_placed(file);
+    fn begin<'h>(
+        &'h self,
+        file: &Handle,
+        refused: RefusedUses,
+        placing: Option<Placing<'h>>,
+    ) -> Result<MoveHold<'h>> {
+        let mut files = self.lock_placed(file);
         let uses = files.entry(*file).or_default();
         if uses.refused.is_some() {
             return Err(Status::Delay);
         }
         uses.refused = Some(refused);
-        self.moves.fetch_add(1, Ordering::AcqRel);
-        Ok(MoveHold { shard, moves: &self.moves, file: *file })
+        Ok(MoveHold { holds: self, file: *file, placing })
     }
 
-    /// Returns whether a file is being moved.
+    /// Returns whether a file is being moved. Waits for the files that are being placed now: those
+    /// that are placed later go to the data servers of the current settings.
     pub(crate) fn has_moves(&self) -> bool {
         self.moves.load(Ordering::Acquire) > 0
+            || !self.blocking(|| self.placings.await_present(MOVE_WAIT_MAX))
+    }
+
+    /// Lets all waits go through a hook from now on. Later hooks are ignored.
+    pub(crate) fn wait_through(&self, hook: BlockingHook) {
+        let _ = self.blocking.set(hook);
+    }
+
+    fn blocking<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self.blocking.get() {
+            Some(hook) => run_through(*hook, work),
+            None => work(),
+        }
+    }
+
+    /// Locks the table when the file is not being placed, or that takes too long.
+    fn lock_placed(&self, file: &Handle) -> MutexGuard<'_, HashMap<Handle, FileUses>> {
+        let is_placed = |files: &mut HashMap<_, FileUses>| {
+            let uses = files.get(file);
+            uses.is_some_and(|uses| uses.refused == Some(RefusedUses::AllForAMoment))
+        };
+        self.wait(file, PLACING_WAIT_MAX, is_placed).0
+    }
+
+    /// Waits as long as the table is as described; returns it locked, and whether it still is so
+    /// after the longest time. It is not locked while the hook runs, which has locks of its own.
+    fn wait(
+        &self,
+        file: &Handle,
+        longest: Duration,
+        mut is_so: impl FnMut(&mut HashMap<Handle, FileUses>) -> bool,
+    ) -> (MutexGuard<'_, HashMap<Handle, FileUses>>, bool) {
+        let (shard, end) = (self.shard(file), Instant::now() + longest);
+        loop {
+            let mut files = shard.lock();
+            let left = end.saturating_duration_since(Instant::now());
+            let is_still_so = is_so(&mut files);
+            if !is_still_so || left.is_zero() {
+                return (files, is_still_so);
+            }
+            drop(files);
+            let mut wait = || shard.ended.wait_timeout_while(shard.lock(), left, &mut is_so);
+            self.blocking(|| drop(wait()));
+        }
     }
 
     fn shard(&self, file: &Handle) -> &HoldShard {
@@ -124,16 +180,6 @@ impl Holds {
 impl HoldShard {
     fn lock(&self) -> MutexGuard<'_, HashMap<Handle, FileUses>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Locks the table when the file is not being placed, or that takes too long.
-    fn lock_placed(&self, file: &Handle) -> MutexGuard<'_, HashMap<Handle, FileUses>> {
-        let is_placed = |files: &mut HashMap<_, FileUses>| {
-            let uses = files.get(file);
-            uses.is_some_and(|uses| uses.refused == Some(RefusedUses::AllForAMoment))
-        };
-        let waited = self.ended.wait_timeout_while(self.lock(), PLACING_WAIT_MAX, is_placed);
-        waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Ends something for a file, and forgets the file if nothing is left.
@@ -168,7 +214,7 @@ impl MoveHold<'_> {
     /// # Errors
     /// [`Status::Delay`]: one has not ended in time.
     pub(crate) fn stop_all(&self) -> Result<()> {
-        if let Some(uses) = self.shard.lock().get_mut(&self.file) {
+        if let Some(uses) = self.holds.shard(&self.file).lock().get_mut(&self.file) {
             uses.refused = Some(RefusedUses::All);
         }
         self.await_uses()
@@ -184,10 +230,9 @@ impl MoveHold<'_> {
 
     fn wait(&self, is_used: impl Fn(&FileUses) -> bool) -> Result<()> {
         let is_used = |files: &mut HashMap<_, _>| files.get(&self.file).is_some_and(&is_used);
-        let waited = self.shard.ended.wait_timeout_while(self.shard.lock(), MOVE_WAIT_MAX, is_used);
-        let (files, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        let (files, is_late) = self.holds.wait(&self.file, MOVE_WAIT_MAX, is_used);
         drop(files);
-        if waited.timed_out() { Err(Status::Delay) } else { Ok(()) }
+        if is_late { Err(Status::Delay) } else { Ok(()) }
     }
 }
 
@@ -202,17 +247,29 @@ impl Drop for Hold<'_> {
 
 impl Drop for MoveHold<'_> {
     fn drop(&mut self) {
-        self.shard.end(&self.file, |uses| uses.refused = None);
-        self.moves.fetch_sub(1, Ordering::AcqRel);
+        self.holds.shard(&self.file).end(&self.file, |uses| uses.refused = None);
+        if self.placing.is_none() {
+            self.holds.moves.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use super::*;
+
+    thread_local! {
+        /// The number of this thread's waits that went through the hook.
+        static WAITS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn counted(work: &mut dyn FnMut()) {
+        WAITS.set(WAITS.get() + 1);
+        work();
+    }
 
     #[test]
     fn a_use_waits_until_its_file_is_placed() {
@@ -229,6 +286,42 @@ mod tests {
             assert_eq!(heard.recv_timeout(Duration::from_secs(20)), Ok(Ok(())));
         });
         assert!(holds.shards.iter().all(|shard| shard.lock().is_empty()));
+    }
+
+    #[test]
+    fn only_waits_go_through_the_hook() {
+        let (holds, file) = (Holds::default(), Handle::new(b"file").unwrap());
+        holds.wait_through(counted);
+        let placing = holds.begin_placing(&file).unwrap();
+        placing.await_uses().unwrap();
+        assert_eq!(WAITS.get(), 0);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                holds.hold(&file, Use::Look).map(drop).unwrap();
+                WAITS.get()
+            });
+            std::thread::sleep(Duration::from_millis(100));
+            drop(placing);
+            assert_eq!(waiter.join().unwrap(), 1);
+        });
+    }
+
+    #[test]
+    fn files_that_are_being_placed_are_waited_for_and_are_no_moves() {
+        let (holds, file) = (Holds::default(), Handle::new(b"file").unwrap());
+        let other = Handle::new(b"other").unwrap();
+        let placing = holds.begin_placing(&file).unwrap();
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| holds.has_moves());
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(!asked.is_finished(), "a file is being placed");
+            let later = holds.begin_placing(&other).unwrap();
+            drop(placing);
+            assert!(!asked.join().unwrap());
+            drop(later);
+        });
+        let _moving = holds.begin_move(&file).unwrap();
+        assert!(holds.has_moves());
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod own_data;
 mod pages;
 mod placed;
 mod placement;
+mod placings;
 mod random;
 mod rebuild;
 mod record;

@@ -1,7 +1,8 @@
 use std::sync::{Arc, MutexGuard};
 
 use comity_vfs::{
-    Access, Attr, Cred, Disk, FileType, Fs, Handle, Name, Node, Result, Status, XattrMode,
+    Access, Attr, BlockingHook, Cred, Disk, FileType, Fs, Handle, Name, Node, Result, Status,
+    XattrMode,
 };
 
 use crate::PlacementKey;
@@ -57,6 +58,14 @@ impl Placed {
         Self { below, files, key, settings, devices, known: Arc::new(KnownFiles::new()) }
     }
 
+    /// Lets calls that wait for a file that is being placed wait through a hook, so that a server
+    /// serves others meanwhile. Holds for all settings of this placement.
+    #[must_use]
+    pub fn blocking(self, hook: BlockingHook) -> Self {
+        self.known.holds.wait_through(hook);
+        self
+    }
+
     /// Returns this placement with other settings. Both may be used at the same time, as calls that
     /// began before a reload use the old one: uses, moves, fences and devices of files are known to
     /// both. A data server of both must be reached in the same way.
@@ -86,7 +95,8 @@ impl Placed {
         &self.settings
     }
 
-    /// Returns whether a file is being moved to other data servers.
+    /// Returns whether a file is being moved to other data servers; waits for files that are being
+    /// placed.
     #[must_use]
     pub fn has_moves(&self) -> bool {
         self.known.holds.has_moves()

@@ -70,8 +70,8 @@ fn reason(address: SocketAddr, remedy: &str, error: &io::Error) -> String {
     }
 }
 
-/// Does work that may hang, and gives it up after [`OWNER_PATIENCE`]: a look at a process whose open
-/// files wait for a server that does not answer takes as long as that.
+/// Does work that may hang, and gives it up after [`OWNER_PATIENCE`]: a look at a process whose
+/// open files wait for a server that does not answer takes as long as that.
 fn soon<T: Send + 'static>(work: impl FnOnce() -> Option<T> + Send + 'static) -> Option<T> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(work()));

@@ -120,8 +120,8 @@ impl Placed {
 
     /// Places a file that nobody uses at this moment.
     fn place_unused(&self, file: &Handle, attr: &Attr<Disk>) -> Result<()> {
-        let new = Arc::new(self.new_record(file)?);
-        let copied = self.copy_own(&new, attr.size).map_err(of_data_server);
+        let mut new = self.new_record(file)?;
+        let copied = self.copy_own(&mut new, attr.size).map_err(of_data_server);
         let stored = match copied {
             Ok(_) => self.store_first(&new, attr),
             Err(status) => Replaced::Not(status),
@@ -150,8 +150,8 @@ impl Placed {
     }
 
     /// Copies the bytes of a file to its data files, which are on stable storage then. Returns the
-    /// bytes that they use.
-    fn copy_own(&self, new: &PlaceRecord, size: u64) -> Result<u64> {
+    /// bytes that they use. Mirrors that fail are broken from the start, as long as one is whole.
+    fn copy_own(&self, new: &mut PlaceRecord, size: u64) -> Result<u64> {
         if size == 0 {
             return Ok(0);
         }
@@ -162,16 +162,18 @@ impl Placed {
             bytes.clear();
             read_piece(&own, StripePiece { server: 0, offset, length }, &mut bytes)?;
             if bytes.iter().any(|byte| *byte != 0) {
-                self.files.write_new(new, offset, &bytes)?;
+                new.leave_out(self.files.write_new(new, offset, &bytes)?);
             }
             offset += length;
         }
-        self.files.extend(new, size)?;
-        self.files.commit_new(new)
+        new.leave_out(self.files.extend(new, size)?);
+        let (used, failed) = self.files.commit_new((new, true))?;
+        new.leave_out(failed);
+        Ok(used)
     }
 
     /// Stores the first place of a file that had these attributes before it was copied.
-    fn store_first(&self, new: &Arc<PlaceRecord>, before: &Attr<Disk>) -> Replaced {
+    fn store_first(&self, new: &PlaceRecord, before: &Attr<Disk>) -> Replaced {
         let file = &new.file;
         let _turn = self.lock(file);
         match self.below.getattr(file) {

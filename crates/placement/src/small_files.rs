@@ -12,6 +12,7 @@ use crate::data_files::{DataFile, read_piece};
 use crate::holds::Use;
 use crate::limits::{COPY_BYTES, UNIT_BYTES_MIN};
 use crate::moves::{Replaced, of_data_server};
+use crate::own_data::has_own_data;
 use crate::placed::{FileUse, Placed};
 use crate::record::PlaceRecord;
 use crate::stripes::StripePiece;
@@ -81,6 +82,16 @@ impl Placed {
             return self.below.read(cred, node, offset, count, &mut copied);
         }
         self.below.read(cred, node, offset, count, into)
+    }
+
+    /// Places a small file of which a client wants a layout to write. A file without bytes other
+    /// than zeros may be one that has lost its place: it stays, so that a rebuild can find it.
+    pub(crate) fn place_for_layout(&self, file: &Handle) -> Result<()> {
+        let Some(attr) = self.small(file)? else { return Ok(()) };
+        if attr.size > 0 && !has_own_data(&*self.below, file)? {
+            return Ok(());
+        }
+        self.place_small(None, file)
     }
 
     /// Places a small file; does nothing for another one. The file is whole at each moment: its

@@ -193,6 +193,22 @@ fn a_layout_for_writing_places_a_file_with_and_without_bytes() {
 }
 
 #[test]
+fn a_layout_for_writing_leaves_a_file_that_may_have_lost_its_place() {
+    for disks in Disks::of_both_kinds() {
+        let world = disks.world();
+        let [hole, zeros] = ["h", "z"].map(|of| make(&world, of, b""));
+        world.placed.setattr(&root(), &hole, &resized(100), None).unwrap();
+        world.placed.write(&root(), &zeros, 0, &[0; 100]).unwrap();
+        for file in [hole, zeros] {
+            assert_eq!(world.placed.distribution(&file, true), Ok(None));
+            assert!(!is_placed(&world, &file));
+            world.placed.write(&root(), &file, 50, b"own").unwrap();
+            assert!(world.placed.distribution(&file, true).unwrap().is_some());
+        }
+    }
+}
+
+#[test]
 fn a_file_that_was_long_before_stays() {
     let disks = Disks::new(false);
     let file = make(&disks.world(), "f", b"");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use comity_vfs::{
     Access, Attr, Cred, Disk, FileType, Handle, Read, ReadInto, Result, SetAttr, SetTime, Status,
-    XattrMode,
+    Time, XattrMode,
 };
 
 use crate::data_files::{DataFile, read_piece};
@@ -35,11 +35,39 @@ impl Placed {
         file: &Handle,
         end: Option<u64>,
     ) -> Result<FileUse<'_>> {
-        let end = end.ok_or(Status::FBig)?;
-        if self.settings.placed_from_bytes().is_some_and(|bytes| end >= bytes) {
-            self.place_small(cred, file)?;
-        }
+        self.place_before_growth(cred, file, end.ok_or(Status::FBig)?, None)?;
         self.begin_use(file, Use::Change)
+    }
+
+    /// The same for a change of the size, if the ctime of the file is the guard. The guard becomes
+    /// the ctime that a placing has given the file.
+    ///
+    /// # Errors
+    /// As [`Placed::begin_growth`]. [`Status::NotSync`]: the file was not placed, as its ctime is
+    /// another one.
+    pub(crate) fn begin_resize(
+        &self,
+        cred: &Cred<Disk>,
+        file: &Handle,
+        size: u64,
+        guard: &mut Option<Time>,
+    ) -> Result<FileUse<'_>> {
+        let placed = self.place_before_growth(Some(cred), file, size, *guard)?;
+        *guard = guard.map(|ctime| placed.unwrap_or(ctime));
+        self.begin_use(file, Use::Change)
+    }
+
+    fn place_before_growth(
+        &self,
+        cred: Option<&Cred<Disk>>,
+        file: &Handle,
+        end: u64,
+        guard: Option<Time>,
+    ) -> Result<Option<Time>> {
+        match self.settings.placed_from_bytes() {
+            Some(bytes) if end >= bytes => self.place_small(cred, file, guard),
+            _ => Ok(None),
+        }
     }
 
     /// Begins a use of a file that needs all its bytes in the file system below.
@@ -91,15 +119,21 @@ impl Placed {
         if attr.size > 0 && !has_own_data(&*self.below, file)? {
             return Ok(());
         }
-        self.place_small(None, file)
+        self.place_small(None, file, None).map(drop)
     }
 
     /// Places a small file; does nothing for another one. The file is whole at each moment: its
     /// bytes are on stable storage of data servers before its place is, and that before the bytes
-    /// here are freed.
-    pub(crate) fn place_small(&self, cred: Option<&Cred<Disk>>, file: &Handle) -> Result<()> {
+    /// here are freed. With a guard, the file must have this ctime. Returns the ctime afterwards of
+    /// a file that was placed.
+    fn place_small(
+        &self,
+        cred: Option<&Cred<Disk>>,
+        file: &Handle,
+        guard: Option<Time>,
+    ) -> Result<Option<Time>> {
         if self.small(file)?.is_none() {
-            return Ok(());
+            return Ok(None);
         }
         if let Some(cred) = cred {
             self.judge(cred, file, Access::MODIFY)?;
@@ -107,13 +141,16 @@ impl Placed {
         let placing = self.known.holds.begin_placing(file)?;
         placing.await_uses()?;
         // Another thread may have placed it, or a change that was under way has made it longer.
-        let Some(attr) = self.small(file)? else { return Ok(()) };
+        let Some(attr) = self.small(file)? else { return Ok(None) };
+        if guard.is_some_and(|ctime| ctime != attr.ctime) {
+            return Err(Status::NotSync);
+        }
         match self.place_unused(file, &attr) {
             Err(Status::NotSupp) => {
                 tracing::warn!("a file got no place; its data stay on this server");
-                Ok(())
+                Ok(None)
             }
-            placed => placed,
+            placed => placed.and_then(|()| Ok(Some(self.below.getattr(file)?.ctime))),
         }
     }
 

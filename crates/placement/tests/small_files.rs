@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
     Create, Cred, Data, Disk, Distribution, Fs, Gid, Handle, Placement, ReadInto, Result, SetAttr,
-    Status, Uid,
+    Status, Time, Uid,
 };
 use common::{SMALL_BELOW, UNIT, World, memory, name, root};
 
@@ -152,6 +152,24 @@ fn a_larger_size_places_a_file_and_a_smaller_one_leaves_it_placed() {
         check_placed(&world, &file, &data);
         world.placed.setattr(&root(), &file, &resized(50), None).unwrap();
         check_placed(&world, &file, &data[..50]);
+    }
+}
+
+#[test]
+fn a_guard_holds_for_a_size_that_places_its_file() {
+    for disks in Disks::of_both_kinds() {
+        let (world, mut data) = (disks.world(), text(100));
+        let file = make(&world, "f", &data);
+        let right = world.placed.getattr(&file).unwrap().ctime;
+        let wrong = Time { seconds: right.seconds - 1, ..right };
+        let refused = world.placed.setattr(&root(), &file, &resized(SMALL_BELOW), Some(wrong));
+        assert_eq!(refused.err(), Some(Status::NotSync));
+        assert!(!is_placed(&world, &file), "the call was refused");
+        world.placed.setattr(&root(), &file, &resized(SMALL_BELOW), Some(right)).unwrap();
+        data.resize(SMALL_BELOW as usize, 0);
+        check_placed(&world, &file, &data);
+        let refused = world.placed.setattr(&root(), &file, &resized(1 << 20), Some(right));
+        assert_eq!(refused.err(), Some(Status::NotSync), "the file has changed since");
     }
 }
 

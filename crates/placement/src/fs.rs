@@ -42,11 +42,11 @@ impl Fs for Placed {
         cred: &Cred<Disk>,
         node: &Handle,
         set: &SetAttr<Disk>,
-        guard: Option<Time>,
+        mut guard: Option<Time>,
     ) -> Result<Change<Disk>> {
         let changes_rights = set.mode.is_some() || set.uid.is_some() || set.gid.is_some();
         let using = match set.size {
-            Some(size) => Some(self.begin_growth(Some(cred), node, Some(size))?),
+            Some(size) => Some(self.begin_resize(cred, node, size, &mut guard)?),
             None if changes_rights => Some(self.begin_use(node, Use::Look)?),
             None => None,
         };

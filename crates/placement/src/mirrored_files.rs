@@ -216,23 +216,27 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Writes data of a new file, of which no data server may fail.
-    pub(crate) fn write_new(&self, record: &PlaceRecord, offset: u64, data: &[u8]) -> Result<()> {
+    /// Writes data of a new file; returns the mirrors that failed.
+    pub(crate) fn write_new(
+        &self,
+        record: &PlaceRecord,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<MirrorSet> {
         if let Spread::Stripes(unit_bytes) = record.spread {
-            return self.write_stripes((record, unit_bytes), offset, data);
+            let written = self.write_stripes((record, unit_bytes), offset, data);
+            return written.map(|()| MirrorSet::NONE);
         }
-        let failed =
-            self.make_mirrors(record, false)?.and(self.write_mirrors(record, offset, data)?);
-        if failed.is_empty() { Ok(()) } else { Err(Status::Delay) }
+        let failed = self.make_mirrors(record, false)?;
+        Ok(failed.and(self.write_mirrors(record, offset, data)?))
     }
 
-    /// Does what [`DataFiles::commit`] does for a new file, of which no data server may fail.
-    pub(crate) fn commit_new(&self, record: &PlaceRecord) -> Result<u64> {
-        if let Spread::Stripes(_) = record.spread {
-            return self.commit(record);
+    /// Does what [`DataFiles::commit`] does for a new file; returns the mirrors that failed, too.
+    pub(crate) fn commit_new(&self, record: (&PlaceRecord, bool)) -> Result<(u64, MirrorSet)> {
+        match record.0.spread {
+            Spread::Stripes(_) => Ok((self.commit(record.0)?, MirrorSet::NONE)),
+            Spread::Mirrors(_) => self.commit_mirrors(record),
         }
-        let (used, failed) = self.commit_mirrors((record, false))?;
-        if failed.is_empty() { Ok(used) } else { Err(Status::Delay) }
     }
 }
 

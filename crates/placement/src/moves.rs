@@ -8,8 +8,9 @@ use comity_vfs::{Cred, Handle, MovedFile, Name, Result, SetAttr, Status, XattrMo
 use crate::data_files::{DataFile, DataFiles, commit_one};
 use crate::holds::MoveHold;
 use crate::limits::COPY_BYTES;
+use crate::mirrors::MirrorSet;
 use crate::placed::{ATTRIBUTE, Placed};
-use crate::record::PlaceRecord;
+use crate::record::{PlaceRecord, Spread};
 use crate::resilver::MovePlan;
 use crate::synthetic_ids::MirrorOwner;
 
@@ -223,13 +224,14 @@ impl DataFiles {
             bytes.clear();
             self.read(it.old, (offset, length), &mut bytes)?;
             if bytes.iter().any(|byte| *byte != 0) {
-                self.write_new(it.copies, offset, &bytes)?;
+                must_be_none(self.write_new(it.copies, offset, &bytes)?)?;
             }
             offset += length;
             copied(offset);
         }
-        self.extend(it.copies, it.size)?;
-        self.commit_new(it.copies)
+        must_be_none(self.extend(it.copies, it.size)?)?;
+        let (used, failed) = self.commit_new((it.copies, it.size > 0))?;
+        must_be_none(failed).map(|()| used)
     }
 
     /// Removes the broken mirrors in whose places new ones are made. Nobody reads them, and a data
@@ -298,8 +300,8 @@ impl DataFiles {
         }
         self.forget(it.copies);
         // Mirrors of a file without bytes are all there, or none is.
-        if it.size == 0 && !self.make_mirrors(it.new, false)?.is_empty() {
-            return Err(Status::Delay);
+        if it.size == 0 {
+            must_be_none(self.make_mirrors(it.new, false)?)?;
         }
         // The fence has taken the kept mirrors from clients, and nobody has had the new ones.
         for at in 0..it.new.servers.len() {
@@ -322,18 +324,20 @@ impl DataFiles {
         }
     }
 
-    /// Gives the data files of a file of this size the length that they must have.
-    pub(crate) fn extend(&self, record: &PlaceRecord, size: u64) -> Result<()> {
-        for at in 0..record.servers.len() {
-            let needs = record.length_on(at, size);
-            if needs > 0 {
-                self.extend_one((record, at), needs)?;
-            }
+    /// Gives the data files of a file of this size the length that they must have; returns the
+    /// mirrors that failed.
+    pub(crate) fn extend(&self, record: &PlaceRecord, size: u64) -> Result<MirrorSet> {
+        let extend = |at| self.extend_one((record, at), record.length_on(at, size));
+        if let Spread::Mirrors(_) = record.spread {
+            return self.at_mirrors(record, extend).map(|extended| extended.failed);
         }
-        Ok(())
+        (0..record.servers.len()).try_for_each(extend).map(|()| MirrorSet::NONE)
     }
 
     fn extend_one(&self, (record, at): (&PlaceRecord, usize), needs: u64) -> Result<()> {
+        if needs == 0 {
+            return Ok(());
+        }
         let file = self.make(record, at)?;
         if file.fs.getattr(&file.handle)?.size < needs {
             let set = SetAttr { size: Some(needs), ..SetAttr::default() };
@@ -341,6 +345,11 @@ impl DataFiles {
         }
         Ok(())
     }
+}
+
+/// Refuses to move a file to mirrors of which some have failed.
+const fn must_be_none(failed: MirrorSet) -> Result<()> {
+    if failed.is_empty() { Ok(()) } else { Err(Status::Delay) }
 }
 
 /// Gives a data file a length, on stable storage.

@@ -39,7 +39,7 @@ impl Placement for Placed {
     fn distribution(&self, node: &Handle, writes: bool) -> Result<Option<Distribution>> {
         // A client that is told the threshold asks to write when its file grows beyond.
         if writes {
-            self.place_small(None, node)?;
+            self.place_for_layout(node)?;
         }
         let Some(using) = self.using(node, Use::Change)? else { return Ok(None) };
         let record = &*using.record;

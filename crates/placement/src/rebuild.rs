@@ -10,8 +10,7 @@ use comity_vfs::{
 use crate::label::{Label, placement_name};
 use crate::limits::{CHECK_TIME_MAX, REBUILT_MAX};
 use crate::own_data::has_own_data;
-use crate::placed::{ATTRIBUTE, Placed};
-use crate::record::PlaceRecord;
+use crate::placed::Placed;
 use crate::stored::StoredEntries;
 use crate::tree_place::{TreePlace, tree_place};
 
@@ -111,7 +110,7 @@ impl Placed {
     ) -> std::result::Result<RebuildOutcome, NotRebuilt> {
         let found = self.find_labelled(label)?;
         if let Some(file) = found.file() {
-            if self.has_place(label, file)? {
+            if self.has_place(&label.record, file)? {
                 return Ok(RebuildOutcome::Kept);
             }
             self.may_be_placed(&found, label)?;
@@ -159,7 +158,7 @@ impl Placed {
         match (place, at_path?) {
             (Some(TreePlace::Inside), _) => Ok(LabelledFile::ByHandle(file)),
             // Two files with the same data files would remove each other's bytes.
-            (Some(_), _) if self.has_place(label, &file)? => Err(NotRebuilt::InUse),
+            (Some(_), _) if self.has_place(&label.record, &file)? => Err(NotRebuilt::InUse),
             (_, Some(other)) => Ok(LabelledFile::ByPath(other)),
             (Some(TreePlace::Unknown), None) => Err(NotRebuilt::Elsewhere),
             (Some(TreePlace::Outside) | None, None) => Ok(LabelledFile::Nothing),
@@ -187,21 +186,6 @@ impl Placed {
         match self.below.getattr(&at)?.file_type {
             FileType::Regular => Ok(Some(at)),
             _ => Err(NotRebuilt::OtherObject),
-        }
-    }
-
-    /// Returns whether a file has the place that a label tells.
-    fn has_place(&self, label: &Label, file: &Handle) -> std::result::Result<bool, NotRebuilt> {
-        let value = match self.below.getxattr(&Cred::root(), file, Name::new(ATTRIBUTE)?) {
-            Ok(value) => value,
-            Err(Status::NoXattr) => return Ok(false),
-            Err(status) => return Err(status.into()),
-        };
-        match PlaceRecord::decode(&self.key, file, &value) {
-            Some(record) if record.number == label.record.number => Ok(true),
-            Some(_) => Err(NotRebuilt::OtherPlace),
-            // The file was copied from a backup, or its attribute is damaged.
-            None => Ok(false),
         }
     }
 }

@@ -55,6 +55,13 @@ impl PlaceRecord {
         }
     }
 
+    /// Marks mirrors of a new file as broken.
+    pub(crate) const fn leave_out(&mut self, failed: MirrorSet) {
+        if let Spread::Mirrors(broken) = self.spread {
+            self.spread = Spread::Mirrors(broken.and(failed));
+        }
+    }
+
     /// The length in bytes that the data file on a data server must have for a file of this size.
     pub(crate) fn length_on(&self, at: usize, size: u64) -> u64 {
         match self.spread {

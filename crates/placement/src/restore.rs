@@ -28,6 +28,10 @@ impl Placed {
         let record = PlaceRecord { file: *file, ..of.clone() };
         self.label_all(&record, WrittenLabels::All)?;
         let _turn = self.lock(file);
+        // A client may have placed the file before the move began.
+        if self.has_place(&record, file)? {
+            return Ok(());
+        }
         let attr = self.below.getattr(file)?;
         let set = SetAttr {
             size: Some(attr.size.max(stored.end())),
@@ -89,6 +93,25 @@ impl Placed {
         let _turn = self.lock(file);
         self.write_place(record)?;
         self.below.commit(file).map(drop)
+    }
+
+    /// Returns whether a file has the place that a label tells.
+    pub(crate) fn has_place(
+        &self,
+        of: &PlaceRecord,
+        file: &Handle,
+    ) -> std::result::Result<bool, NotRebuilt> {
+        let value = match self.below.getxattr(&Cred::root(), file, Name::new(ATTRIBUTE)?) {
+            Ok(value) => value,
+            Err(Status::NoXattr) => return Ok(false),
+            Err(status) => return Err(status.into()),
+        };
+        match PlaceRecord::decode(&self.key, file, &value) {
+            Some(record) if record.number == of.number => Ok(true),
+            Some(_) => Err(NotRebuilt::OtherPlace),
+            // The file was copied from a backup, or its attribute is damaged.
+            None => Ok(false),
+        }
     }
 
     fn write_place(&self, record: PlaceRecord) -> Result<()> {

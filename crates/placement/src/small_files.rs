@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use comity_vfs::{
     Access, Attr, Cred, Disk, FileType, Handle, Read, ReadInto, Result, SetAttr, SetTime, Status,
-    XattrMode,
+    Time, XattrMode,
 };
 
 use crate::data_files::{DataFile, read_piece};
 use crate::holds::Use;
 use crate::limits::{COPY_BYTES, UNIT_BYTES_MIN};
 use crate::moves::{Replaced, of_data_server};
+use crate::own_data::has_own_data;
 use crate::placed::{FileUse, Placed};
 use crate::record::PlaceRecord;
 use crate::stripes::StripePiece;
@@ -34,11 +35,39 @@ impl Placed {
         file: &Handle,
         end: Option<u64>,
     ) -> Result<FileUse<'_>> {
-        let end = end.ok_or(Status::FBig)?;
-        if self.settings.placed_from_bytes().is_some_and(|bytes| end >= bytes) {
-            self.place_small(cred, file)?;
-        }
+        self.place_before_growth(cred, file, end.ok_or(Status::FBig)?, None)?;
         self.begin_use(file, Use::Change)
+    }
+
+    /// The same for a change of the size, if the ctime of the file is the guard. The guard becomes
+    /// the ctime that a placing has given the file.
+    ///
+    /// # Errors
+    /// As [`Placed::begin_growth`]. [`Status::NotSync`]: the file was not placed, as its ctime is
+    /// another one.
+    pub(crate) fn begin_resize(
+        &self,
+        cred: &Cred<Disk>,
+        file: &Handle,
+        size: u64,
+        guard: &mut Option<Time>,
+    ) -> Result<FileUse<'_>> {
+        let placed = self.place_before_growth(Some(cred), file, size, *guard)?;
+        *guard = guard.map(|ctime| placed.unwrap_or(ctime));
+        self.begin_use(file, Use::Change)
+    }
+
+    fn place_before_growth(
+        &self,
+        cred: Option<&Cred<Disk>>,
+        file: &Handle,
+        end: u64,
+        guard: Option<Time>,
+    ) -> Result<Option<Time>> {
+        match self.settings.placed_from_bytes() {
+            Some(bytes) if end >= bytes => self.place_small(cred, file, guard),
+            _ => Ok(None),
+        }
     }
 
     /// Begins a use of a file that needs all its bytes in the file system below.
@@ -83,12 +112,28 @@ impl Placed {
         self.below.read(cred, node, offset, count, into)
     }
 
+    /// Places a small file of which a client wants a layout to write. A file without bytes other
+    /// than zeros may be one that has lost its place: it stays, so that a rebuild can find it.
+    pub(crate) fn place_for_layout(&self, file: &Handle) -> Result<()> {
+        let Some(attr) = self.small(file)? else { return Ok(()) };
+        if attr.size > 0 && !has_own_data(&*self.below, file)? {
+            return Ok(());
+        }
+        self.place_small(None, file, None).map(drop)
+    }
+
     /// Places a small file; does nothing for another one. The file is whole at each moment: its
     /// bytes are on stable storage of data servers before its place is, and that before the bytes
-    /// here are freed.
-    pub(crate) fn place_small(&self, cred: Option<&Cred<Disk>>, file: &Handle) -> Result<()> {
+    /// here are freed. With a guard, the file must have this ctime. Returns the ctime afterwards of
+    /// a file that was placed.
+    fn place_small(
+        &self,
+        cred: Option<&Cred<Disk>>,
+        file: &Handle,
+        guard: Option<Time>,
+    ) -> Result<Option<Time>> {
         if self.small(file)?.is_none() {
-            return Ok(());
+            return Ok(None);
         }
         if let Some(cred) = cred {
             self.judge(cred, file, Access::MODIFY)?;
@@ -96,13 +141,16 @@ impl Placed {
         let placing = self.known.holds.begin_placing(file)?;
         placing.await_uses()?;
         // Another thread may have placed it, or a change that was under way has made it longer.
-        let Some(attr) = self.small(file)? else { return Ok(()) };
+        let Some(attr) = self.small(file)? else { return Ok(None) };
+        if guard.is_some_and(|ctime| ctime != attr.ctime) {
+            return Err(Status::NotSync);
+        }
         match self.place_unused(file, &attr) {
             Err(Status::NotSupp) => {
                 tracing::warn!("a file got no place; its data stay on this server");
-                Ok(())
+                Ok(None)
             }
-            placed => placed,
+            placed => placed.and_then(|()| Ok(Some(self.below.getattr(file)?.ctime))),
         }
     }
 
@@ -120,8 +168,8 @@ impl Placed {
 
     /// Places a file that nobody uses at this moment.
     fn place_unused(&self, file: &Handle, attr: &Attr<Disk>) -> Result<()> {
-        let new = Arc::new(self.new_record(file)?);
-        let copied = self.copy_own(&new, attr.size).map_err(of_data_server);
+        let mut new = self.new_record(file)?;
+        let copied = self.copy_own(&mut new, attr.size).map_err(of_data_server);
         let stored = match copied {
             Ok(_) => self.store_first(&new, attr),
             Err(status) => Replaced::Not(status),
@@ -150,8 +198,8 @@ impl Placed {
     }
 
     /// Copies the bytes of a file to its data files, which are on stable storage then. Returns the
-    /// bytes that they use.
-    fn copy_own(&self, new: &PlaceRecord, size: u64) -> Result<u64> {
+    /// bytes that they use. Mirrors that fail are broken from the start, as long as one is whole.
+    fn copy_own(&self, new: &mut PlaceRecord, size: u64) -> Result<u64> {
         if size == 0 {
             return Ok(0);
         }
@@ -162,16 +210,18 @@ impl Placed {
             bytes.clear();
             read_piece(&own, StripePiece { server: 0, offset, length }, &mut bytes)?;
             if bytes.iter().any(|byte| *byte != 0) {
-                self.files.write_new(new, offset, &bytes)?;
+                new.leave_out(self.files.write_new(new, offset, &bytes)?);
             }
             offset += length;
         }
-        self.files.extend(new, size)?;
-        self.files.commit_new(new)
+        new.leave_out(self.files.extend(new, size)?);
+        let (used, failed) = self.files.commit_new((new, true))?;
+        new.leave_out(failed);
+        Ok(used)
     }
 
     /// Stores the first place of a file that had these attributes before it was copied.
-    fn store_first(&self, new: &Arc<PlaceRecord>, before: &Attr<Disk>) -> Replaced {
+    fn store_first(&self, new: &PlaceRecord, before: &Attr<Disk>) -> Replaced {
         let file = &new.file;
         let _turn = self.lock(file);
         match self.below.getattr(file) {

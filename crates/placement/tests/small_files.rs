@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
-    Create, Cred, Data, Disk, Fs, Gid, Handle, Placement, ReadInto, Result, SetAttr, Status, Uid,
+    Create, Cred, Data, Disk, Distribution, Fs, Gid, Handle, Placement, ReadInto, Result, SetAttr,
+    Status, Time, Uid,
 };
 use common::{SMALL_BELOW, UNIT, World, memory, name, root};
 
@@ -59,6 +60,15 @@ impl Hook for Dying {
             Ok(_) => work(),
             Err(_) => Err(Status::Io),
         }
+    }
+}
+
+/// Lets no write pass, as a disk that is full.
+struct Full;
+
+impl Hook for Full {
+    fn around<T>(&self, verb: Verb, _: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if verb == Verb::Write { Err(Status::NoSpc) } else { work() }
     }
 }
 
@@ -146,6 +156,24 @@ fn a_larger_size_places_a_file_and_a_smaller_one_leaves_it_placed() {
 }
 
 #[test]
+fn a_guard_holds_for_a_size_that_places_its_file() {
+    for disks in Disks::of_both_kinds() {
+        let (world, mut data) = (disks.world(), text(100));
+        let file = make(&world, "f", &data);
+        let right = world.placed.getattr(&file).unwrap().ctime;
+        let wrong = Time { seconds: right.seconds - 1, ..right };
+        let refused = world.placed.setattr(&root(), &file, &resized(SMALL_BELOW), Some(wrong));
+        assert_eq!(refused.err(), Some(Status::NotSync));
+        assert!(!is_placed(&world, &file), "the call was refused");
+        world.placed.setattr(&root(), &file, &resized(SMALL_BELOW), Some(right)).unwrap();
+        data.resize(SMALL_BELOW as usize, 0);
+        check_placed(&world, &file, &data);
+        let refused = world.placed.setattr(&root(), &file, &resized(1 << 20), Some(right));
+        assert_eq!(refused.err(), Some(Status::NotSync), "the file has changed since");
+    }
+}
+
+#[test]
 fn an_allocation_and_a_copy_beyond_the_threshold_place_their_file() {
     let disks = Disks::new(false);
     let world = disks.world();
@@ -178,6 +206,22 @@ fn a_layout_for_writing_places_a_file_with_and_without_bytes() {
             assert!(found.files.iter().all(|file| file.faults.is_empty()), "{found:?}");
             let used = world.placed.getattr(&file).unwrap().used;
             assert!(used >= length, "{used} of {length}");
+        }
+    }
+}
+
+#[test]
+fn a_layout_for_writing_leaves_a_file_that_may_have_lost_its_place() {
+    for disks in Disks::of_both_kinds() {
+        let world = disks.world();
+        let [hole, zeros] = ["h", "z"].map(|of| make(&world, of, b""));
+        world.placed.setattr(&root(), &hole, &resized(100), None).unwrap();
+        world.placed.write(&root(), &zeros, 0, &[0; 100]).unwrap();
+        for file in [hole, zeros] {
+            assert_eq!(world.placed.distribution(&file, true), Ok(None));
+            assert!(!is_placed(&world, &file));
+            world.placed.write(&root(), &file, 50, b"own").unwrap();
+            assert!(world.placed.distribution(&file, true).unwrap().is_some());
         }
     }
 }
@@ -258,6 +302,40 @@ fn a_data_server_that_fails_leaves_the_file_here() {
     world.placed.write(&root(), &file, 0, b"still small").unwrap();
     assert!(!is_placed(&world, &file));
     world.stores[1].is_down.store(false, Ordering::Relaxed);
+    assert_eq!(counts(&world), [0, 0], "the copy is removed");
+}
+
+#[test]
+fn a_file_is_placed_without_a_mirror_whose_writes_fail() {
+    for length in [1, 2 * UNIT] {
+        let disks = Disks::new(true);
+        let full: Arc<dyn Fs> = Arc::new(Layer::new(Arc::clone(&disks.stores[1]), Full));
+        let stores = vec![Arc::clone(&disks.stores[0]), full];
+        let world = disks.over(Arc::clone(&disks.below), stores);
+        let [grown, laid_out] = ["g", "l"].map(|of| make(&world, of, &text(length)));
+        world.placed.setattr(&root(), &grown, &resized(SMALL_BELOW), None).unwrap();
+        let mut data = text(length);
+        data.resize(SMALL_BELOW as usize, 0);
+        check_placed(&world, &grown, &data);
+        let layout = world.placed.distribution(&laid_out, true).unwrap();
+        let Some(Distribution::Mirrors(mirrors)) = layout else { panic!("{layout:?}") };
+        assert_eq!(mirrors.len(), 1, "clients write to the good mirror only");
+        check_placed(&disks.world(), &laid_out, &text(length));
+        let broken = world.placed.servers().iter().map(|it| it.broken_files).collect::<Vec<_>>();
+        assert_eq!(broken, [0, 2]);
+    }
+}
+
+#[test]
+fn a_file_stays_here_if_the_writes_of_all_mirrors_fail() {
+    let disks = Disks::new(true);
+    let full = |fs: &Arc<dyn Fs>| -> Arc<dyn Fs> { Arc::new(Layer::new(Arc::clone(fs), Full)) };
+    let stores = disks.stores.iter().map(full).collect();
+    let world = disks.over(Arc::clone(&disks.below), stores);
+    let file = make(&world, "f", &text(UNIT));
+    let refused = world.placed.write(&root(), &file, SMALL_BELOW, b"x");
+    assert_eq!(refused.err(), Some(Status::NoSpc));
+    assert!(!is_placed(&world, &file) && bytes_in(&world.placed, &file) == text(UNIT));
     assert_eq!(counts(&world), [0, 0], "the copy is removed");
 }
 

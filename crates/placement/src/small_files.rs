@@ -176,7 +176,7 @@ impl Placed {
         };
         match stored {
             Replaced::Done => {
-                self.free_own(file, attr);
+                self.free_own(file, attr.size);
                 self.known.used.note(file, copied?);
                 Ok(())
             }
@@ -241,23 +241,31 @@ impl Placed {
         }
     }
 
-    /// Frees the bytes of a placed file that are still here. The size stays, and the time of the
-    /// last change of the bytes.
-    fn free_own(&self, file: &Handle, before: &Attr<Disk>) {
-        if before.size == 0 {
+    /// Frees the bytes of a placed file of this size that are still here.
+    fn free_own(&self, file: &Handle, size: u64) {
+        if size == 0 {
             return;
         }
-        let server = Cred::root();
-        let set = SetAttr { mtime: Some(SetTime::To(before.mtime)), ..SetAttr::default() };
-        // File systems free whole blocks only, the last one too if the hole extends beyond the end.
-        let length = before.size.next_multiple_of(UNIT_BYTES_MIN.into());
-        let freed = self.below.deallocate(&server, file, 0, length);
-        let freed = freed.and_then(|_| self.below.setattr(&server, file, &set, None));
-        match freed {
-            Ok(_) | Err(Status::NotSupp) => {}
+        match self.punch_own(file, size) {
+            Ok(()) | Err(Status::NotSupp) => {}
             Err(status) => {
                 tracing::warn!(%status, "a file on data servers uses space here as well");
             }
         }
+    }
+
+    /// The size stays, and the time of the last change of the bytes, which clients may set at any
+    /// moment.
+    fn punch_own(&self, file: &Handle, size: u64) -> Result<()> {
+        let (server, before) = (Cred::root(), self.below.getattr(file)?.mtime);
+        // File systems free whole blocks only, the last one too if the hole extends beyond the end.
+        let length = size.next_multiple_of(UNIT_BYTES_MIN.into());
+        let punched = self.below.deallocate(&server, file, 0, length)?.after;
+        let now = self.below.getattr(file)?.mtime;
+        if punched.is_some_and(|punched| punched.mtime != now) {
+            return Ok(());
+        }
+        let set = SetAttr { mtime: Some(SetTime::To(before)), ..SetAttr::default() };
+        self.below.setattr(&server, file, &set, None).map(drop)
     }
 }

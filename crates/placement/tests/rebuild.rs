@@ -3,16 +3,16 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 use comity_placement::Placed;
-use comity_vfs::layers::{Hook, Layer, Verb};
+use comity_vfs::layers::Verb;
 use comity_vfs::{
     Create, Data, Fs, Gid, Handle, Mode, NotRebuilt, Placement, ReadInto, Rebuild, RebuildOutcome,
-    RebuiltFile, Result, SetAttr, Status, Uid, XattrMode,
+    RebuiltFile, SetAttr, Status, Uid, XattrMode,
 };
-use common::{SMALL_BELOW, UNIT, World, memory, name, root};
+use common::{After, SMALL_BELOW, UNIT, World, memory, name, root};
 
 const CHANGES: Rebuild<'static> = Rebuild { of: None, except: &[], changes: true };
 
@@ -196,29 +196,13 @@ fn a_file_in_use_by_a_program_meanwhile_keeps_its_own_bytes() {
     assert_eq!(read(&after.placed, &file)[..3], *b"own");
 }
 
-/// Work that is done once.
-type Once = Box<dyn FnOnce() + Send>;
-
-/// Does something once, after the next extended attribute was read.
-struct AfterGetxattr(Arc<Mutex<Option<Once>>>);
-
-impl Hook for AfterGetxattr {
-    fn around<T>(&self, verb: Verb, _: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let done = work();
-        let next = (verb == Verb::Getxattr).then(|| self.0.lock().unwrap().take()).flatten();
-        next.into_iter().for_each(|next| next());
-        done
-    }
-}
-
 #[test]
 fn a_file_that_a_client_has_placed_meanwhile_keeps_its_new_place() {
     let world = World::in_memory(2);
     let file = file(&world);
     world.below.setxattr(&root(), &file, name(PLACE), None, XattrMode::Replace).unwrap();
-    let next = Arc::new(Mutex::new(None::<Once>));
-    let below = Layer::new(Arc::clone(&world.below), AfterGetxattr(Arc::clone(&next)));
-    let after = with_server(&world, Arc::new(below)).with_threshold();
+    let (below, next) = After::over(&world.below, Verb::Getxattr);
+    let after = with_server(&world, below).with_threshold();
     let client = after.placed.with(after.placed.settings().clone());
     let write = move || {
         client.write(&root(), &file, SMALL_BELOW, b"new").unwrap();

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
     Create, Cred, Data, Disk, Distribution, Fs, Gid, Handle, Placement, ReadInto, Result, SetAttr,
-    Status, Time, Uid,
+    SetTime, Status, Time, Uid,
 };
-use common::{SMALL_BELOW, UNIT, World, memory, name, root};
+use common::{After, SMALL_BELOW, UNIT, World, memory, name, root};
 
 /// A file system of the metadata server and two of data servers, and the kind of the placement.
 struct Disks {
@@ -223,6 +223,24 @@ fn a_layout_for_writing_leaves_a_file_that_may_have_lost_its_place() {
             world.placed.write(&root(), &file, 50, b"own").unwrap();
             assert!(world.placed.distribution(&file, true).unwrap().is_some());
         }
+    }
+}
+
+#[test]
+fn a_time_that_is_set_while_a_file_is_placed_stays() {
+    for verb in [Verb::Commit, Verb::Deallocate] {
+        let disks = Disks::new(false);
+        let (below, next) = After::over(&disks.below, verb);
+        let world = disks.over(below, disks.stores.clone());
+        let file = make(&world, "f", &text(100));
+        let (disk, time) = (Arc::clone(&disks.below), Time { seconds: 1_000, nanoseconds: 5 });
+        let set = SetAttr { mtime: Some(SetTime::To(time)), ..SetAttr::default() };
+        *next.lock().unwrap() = Some(Box::new(move || {
+            disk.setattr(&root(), &file, &set, None).unwrap();
+        }));
+        assert!(world.placed.distribution(&file, true).unwrap().is_some());
+        assert_eq!(world.placed.getattr(&file).unwrap().mtime, time, "{verb:?}");
+        check_placed(&world, &file, &text(100));
     }
 }
 

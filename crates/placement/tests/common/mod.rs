@@ -2,13 +2,14 @@
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on ends")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_placement::limits::UNIT_BYTES_MIN;
 use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings, ReachFiles};
+use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
     Cred, Disk, Fs, Gid, Handle, LinkState, Name, Result, Space, Status, Threshold, Uid,
 };
@@ -100,6 +101,33 @@ impl World {
     /// A placement with everything in memory.
     pub fn in_memory(stores: usize) -> Self {
         Self::over(memory(), (0..stores).map(|_| memory()).collect())
+    }
+}
+
+/// Work that is done once.
+pub type Once = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
+/// Does something once, after the next call of a verb.
+pub struct After {
+    verb: Verb,
+    next: Once,
+}
+
+impl After {
+    /// Puts the hook over a file system; returns it with the place for the work.
+    pub fn over(fs: &Arc<dyn Fs>, verb: Verb) -> (Arc<dyn Fs>, Once) {
+        let next = Once::default();
+        let hook = Self { verb, next: Arc::clone(&next) };
+        (Arc::new(Layer::new(Arc::clone(fs), hook)), next)
+    }
+}
+
+impl Hook for After {
+    fn around<T>(&self, verb: Verb, _: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let done = work();
+        let next = (verb == self.verb).then(|| self.next.lock().unwrap().take()).flatten();
+        next.into_iter().for_each(|next| next());
+        done
     }
 }
 

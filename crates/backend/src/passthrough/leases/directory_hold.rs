@@ -44,8 +44,19 @@ impl Passthrough {
             }
         }
         let (hold, marked) = (FileHold::Directory(hold), Marked::Yes(mark));
-        self.leases.add(handle, Lease { node, file, hold, marked, told: false });
-        Ok(true)
+        Ok(self.add_directory(handle, Lease { node, file, hold, marked, told: false }))
+    }
+
+    /// Adds a held directory; returns `false` and releases it if a program waits for it already:
+    /// the kernel's signal was ignored if it came before the directory was known.
+    fn add_directory(&self, handle: &Handle, lease: Lease) -> bool {
+        let hold = lease.hold;
+        self.leases.add(handle, lease);
+        let stands = self.leases.stands(handle, hold) == Some(true);
+        if !stands && let Some(lease) = self.leases.remove(handle) {
+            lease.end();
+        }
+        stands
     }
 
     /// See [`comity_vfs::LocalLocks::may_hold_directories`].
@@ -253,6 +264,22 @@ mod tests {
         assert_eq!(site.wanted(), Some((root, LocalUse::Open)));
         assert_eq!(LocalLocks::hold_file(&site.fs, &root, FileHold::Free), Ok(true));
         assert!(program.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_directory_for_which_a_program_waited_before_it_was_known_is_not_held() {
+        let site = WatchedFile::new();
+        let root = site.fs.root();
+        let lease = Lease {
+            node: site.fs.directory(&root).unwrap(),
+            file: Arc::new(File::open(site.folder.path()).unwrap()),
+            hold: FileHold::Directory(DirectoryHold::Wait),
+            marked: Marked::No,
+            told: false,
+        };
+        assert!(!lease.node.is_delegated());
+        assert!(!site.fs.add_directory(&root, lease));
+        assert!(site.fs.leases.held().files.is_empty());
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl Passthrough {
         };
         if hold == DirectoryHold::Wait {
             let (directory, watch) = (Arc::clone(&file), Arc::clone(watch));
-            if node.delegate(KernelDelegation { directory, thread, watch }).is_err() {
+            let identity = self.leases.identity;
+            if node.delegate(KernelDelegation { directory, thread, watch, identity }).is_err() {
                 return Ok(false);
             }
         }

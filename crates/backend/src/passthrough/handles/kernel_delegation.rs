@@ -81,3 +81,54 @@ impl KernelDelegation {
         }
     }
 }
+
+/// Takes the delegation of a directory for a moment, to see whether the kernel grants it.
+///
+/// # Errors
+/// The kernel's error: `Errno::AGAIN` while a program uses the directory.
+pub(crate) fn try_delegation(directory: &File) -> sys::Result<()> {
+    deaf_to_breaks(directory, || {
+        sys::set_delegation(directory.as_fd(), libc::F_RDLCK)?;
+        sys::set_delegation(directory.as_fd(), libc::F_UNLCK)
+    })
+}
+
+/// Does `work` in a thread that alone gets the signals about leases of this open file description.
+/// They end with the thread. Otherwise SIGIO would end the process.
+fn deaf_to_breaks(file: &File, work: impl FnOnce() -> sys::Result<()> + Send) -> sys::Result<()> {
+    let work = || {
+        let _signals = sys::lease_signals()?;
+        sys::tell_thread(file.as_fd(), rustix::thread::gettid().as_raw_nonzero().get())?;
+        work()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, work);
+        // Without a thread it is not known what the kernel can do.
+        let thread = thread.map_err(|_| Errno::AGAIN)?;
+        thread.join().unwrap_or(Err(Errno::IO))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_breaks_a_lease_taken_as_a_trial_does_not_end_the_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "").unwrap();
+        let file = File::open(&path).unwrap();
+        let tried = deaf_to_breaks(&file, || {
+            sys::set_lease(file.as_fd(), libc::F_RDLCK)?;
+            let opened = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(&path);
+            assert_eq!(opened.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+            assert_ne!(sys::lease(file.as_fd()), Ok(libc::F_RDLCK), "the lease is broken");
+            sys::set_lease(file.as_fd(), libc::F_UNLCK)
+        });
+        assert_eq!(tried, Ok(()));
+    }
+}

@@ -4,7 +4,6 @@
 //! The mark then shows changes that slip through while the server itself changes the directory.
 
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use comity_vfs::{DirectoryHold, FileHold, Handle, Result, Status};
@@ -13,9 +12,9 @@ use rustix::io::Errno;
 
 use super::fanotify_marks::{Marked, ServersMark};
 use super::lease::Lease;
+use crate::fanotify_groups;
 use crate::passthrough::Passthrough;
-use crate::passthrough::handles::kernel_delegation::KernelDelegation;
-use crate::{fanotify_groups, sys};
+use crate::passthrough::handles::kernel_delegation::{KernelDelegation, try_delegation};
 
 const NO_WATCH: &str = "changes of directories by programs are not watched here: leave \
     --no-local-locks out, and give the server CAP_LEASE; or write sole-writer if only this server \
@@ -73,7 +72,7 @@ impl Passthrough {
         if hold == DirectoryHold::Late {
             return Ok(());
         }
-        match sys::set_delegation(top.as_fd(), libc::F_RDLCK) {
+        match try_delegation(&top) {
             // The file system grants delegations, but not while a program uses the directory.
             Ok(()) | Err(Errno::AGAIN) => Ok(()),
             Err(errno) => Err(undelegated(errno)),
@@ -104,6 +103,7 @@ fn undelegated(errno: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
     use std::time::{Duration, Instant};
 
     use comity_vfs::{FileType, Fs, LocalLocks, LocalUse, Mode, Name, SetAttr};
@@ -111,6 +111,7 @@ mod tests {
     use super::super::test_support::{MOMENT, WatchedFile, cred};
     use super::*;
     use crate::passthrough::PassthroughOptions;
+    use crate::sys;
 
     const LATE: FileHold = FileHold::Directory(DirectoryHold::Late);
 

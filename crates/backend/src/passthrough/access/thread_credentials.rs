@@ -81,6 +81,21 @@ impl Identity {
             _ => become_server(present),
         })
     }
+
+    /// Does `work` with the server's own rights. Afterwards the thread has its present ids again.
+    ///
+    /// # Errors
+    /// The ids cannot be changed.
+    pub(crate) fn as_server<T>(self, work: impl FnOnce() -> T) -> Result<T> {
+        let caller = PRESENT.with_borrow(|present| match present {
+            Present::Caller(cred) => Some(cred.clone()),
+            Present::Unknown | Present::Server => None,
+        });
+        self.server()?;
+        let done = work();
+        caller.map_or(Ok(()), |cred| self.caller(&cred))?;
+        Ok(done)
+    }
 }
 
 fn become_caller(present: &mut Present, cred: &Cred<Disk>) -> Result<()> {
@@ -122,5 +137,28 @@ fn prepare_thread() {
         if let Err(error) = set_capabilities(None, sets) {
             tracing::warn!(%error, "CAP_SYS_RESOURCE cannot be dropped: quotas are not enforced");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use comity_vfs::{Gid, Uid};
+
+    use super::*;
+
+    #[test]
+    fn the_ids_of_a_caller_return_after_work_as_the_server() {
+        let identity = Identity::available();
+        if identity == Identity::Server {
+            eprintln!("skipped: this process cannot act for callers");
+            return;
+        }
+        identity.caller(&Cred::new(Uid::new(7), Gid::new(8))).unwrap();
+        let ids = || (sys::fs_uid(), sys::fs_gid());
+        assert_eq!(identity.as_server(ids), Ok((0, 0)));
+        assert_eq!(ids(), (7, 8));
+        identity.server().unwrap();
+        assert_eq!(identity.as_server(ids), Ok((0, 0)));
+        assert_eq!(ids(), (0, 0));
     }
 }

@@ -29,7 +29,7 @@ impl Passthrough {
         guard: Option<Time>,
     ) -> Result<Change<Disk>> {
         let node = self.node(node)?;
-        let held = node.hold_patiently();
+        let held = node.hold_patiently()?;
         let writing = self.begin_write(&node);
         let stat = self.stat(&node)?;
         if guard.is_some_and(|guard| guard != ctime(&stat)) {

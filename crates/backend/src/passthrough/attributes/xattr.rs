@@ -75,7 +75,7 @@ impl Passthrough {
         work: impl FnOnce(&Node) -> std::result::Result<(), Errno>,
     ) -> Result<Change<Disk>> {
         let node = self.node(node)?;
-        let held = node.hold_patiently();
+        let held = node.hold_patiently()?;
         let writing = self.begin_write(&node);
         let stat = self.stat(&node)?;
         if !bears(&node) {

@@ -12,7 +12,7 @@ impl Passthrough {
         dir: &Node,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<(T, Change<Disk>)> {
-        let held = dir.hold_patiently();
+        let held = dir.hold_patiently()?;
         let before = attr(&dir.mount, &self.stat(dir)?);
         let value = work()?;
         dir.barrier.changed();

@@ -46,7 +46,7 @@ impl Passthrough {
         if !Arc::ptr_eq(&from.mount, &to.mount) {
             return Err(Status::XDev);
         }
-        let held = hold_both(&from, &to);
+        let held = hold_both(&from, &to)?;
         let before = (self.stat(&from)?, self.stat(&to)?);
         self.identity.caller(cred)?;
         let (source, target) = ((&*from, names.0.as_c_str()), (&*to, names.1.as_c_str()));
@@ -122,12 +122,12 @@ fn patiently_if<T>(slow: bool, work: impl FnOnce() -> T) -> T {
 type BothGuards<'a> = (Changing<'a>, Option<Changing<'a>>);
 
 /// Locks two directories, always in the same order, so that two renames cannot deadlock.
-fn hold_both<'a>(one: &'a Node, other: &'a Node) -> BothGuards<'a> {
-    match one.handle.bytes().cmp(other.handle.bytes()) {
-        Ordering::Equal => (one.hold_patiently(), None),
-        Ordering::Less => (one.hold_patiently(), Some(other.hold_patiently())),
-        Ordering::Greater => (other.hold_patiently(), Some(one.hold_patiently())),
-    }
+fn hold_both<'a>(one: &'a Node, other: &'a Node) -> Result<BothGuards<'a>> {
+    Ok(match one.handle.bytes().cmp(other.handle.bytes()) {
+        Ordering::Equal => (one.hold_patiently()?, None),
+        Ordering::Less => (one.hold_patiently()?, Some(other.hold_patiently()?)),
+        Ordering::Greater => (other.hold_patiently()?, Some(one.hold_patiently()?)),
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Instant;
 
 use comity_vfs::{FileType, Handle, Result, Status};
@@ -44,7 +44,7 @@ pub(crate) struct Node {
     /// Locked around a change of a directory or of attributes, and around the reads before and
     /// after it. Of a directory it has the kernel's delegation, which would make such a change
     /// wait.
-    changing: Mutex<Option<KernelDelegation>>,
+    changing: Mutex<Option<Arc<KernelDelegation>>>,
     writes_begun: AtomicU64,
     writes_ended: AtomicU64,
     pub(crate) ledger: Arc<Ledger>,
@@ -253,13 +253,28 @@ impl Node {
         self.opened.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Excludes other changes of this object by this server until the guard is dropped.
-    pub(crate) fn hold(&self) -> Changing<'_> {
+    /// Excludes other changes of this object by this server until the guard is dropped. Changes may
+    /// take long, such as truncating a huge file: a thread that waits for one passes its event loop
+    /// to another thread.
+    ///
+    /// # Errors
+    /// [`Status::Delay`] if the change would wait for the kernel's delegation.
+    pub(crate) fn hold_patiently(&self) -> Result<Changing<'_>> {
         Changing::begin(self.delegation())
     }
 
-    fn delegation(&self) -> MutexGuard<'_, Option<KernelDelegation>> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn delegation(&self) -> DelegationGuard<'_> {
+        let wait = || self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.unchanged().unwrap_or_else(|| blocking(wait))
+    }
+
+    /// Returns the delegation unless this server is changing the object.
+    fn unchanged(&self) -> Option<DelegationGuard<'_>> {
+        match self.changing.try_lock() {
+            Ok(kept) => Some(kept),
+            Err(TryLockError::Poisoned(kept)) => Some(kept.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Keeps the kernel's delegation of this directory.
@@ -269,33 +284,23 @@ impl Node {
     pub(crate) fn delegate(&self, delegation: KernelDelegation) -> sys::Result<()> {
         let mut kept = self.delegation();
         delegation.take()?;
-        *kept = Some(delegation);
+        *kept = Some(Arc::new(delegation));
         Ok(())
     }
 
     /// Releases the kernel's delegation of this directory.
     pub(crate) fn undelegate(&self) {
         if let Some(delegation) = self.delegation().take() {
-            delegation.release();
+            // If that fails, closing the directory releases it.
+            let _ = delegation.release();
         }
     }
 
     /// Returns whether the kernel's delegation of this directory is unbroken. During a change by
     /// this server it is not known to be broken.
     pub(crate) fn is_delegated(&self) -> bool {
-        match self.changing.try_lock() {
-            Ok(kept) => kept.as_ref().is_some_and(KernelDelegation::is_whole),
-            Err(_) => true,
-        }
-    }
-
-    /// Does the same as [`Node::hold`] for changes that may take long, such as truncating a huge
-    /// file: a thread that waits for one passes its event loop to another thread.
-    pub(crate) fn hold_patiently(&self) -> Changing<'_> {
-        match self.changing.try_lock() {
-            Ok(held) => Changing::begin(held),
-            Err(_) => blocking(|| self.hold()),
-        }
+        let is_whole = |kept: DelegationGuard<'_>| kept.as_ref().is_some_and(|it| it.is_whole());
+        self.unchanged().is_none_or(is_whole)
     }
 
     /// Notes the beginning of a write; [`Writing::is_alone`] returns afterwards whether another one
@@ -311,23 +316,30 @@ impl Node {
 /// is released meanwhile, because the change would wait for it.
 #[derive(Debug)]
 pub(crate) struct Changing<'a> {
-    held: MutexGuard<'a, Option<KernelDelegation>>,
+    /// Empty only while the change ends.
+    held: Option<DelegationGuard<'a>>,
 }
 
+type DelegationGuard<'a> = MutexGuard<'a, Option<Arc<KernelDelegation>>>;
+
 impl<'a> Changing<'a> {
-    fn begin(held: MutexGuard<'a, Option<KernelDelegation>>) -> Self {
-        if let Some(delegation) = &*held {
-            delegation.release();
-        }
-        Self { held }
+    fn begin(held: DelegationGuard<'a>) -> Result<Self> {
+        let delegation = held.clone();
+        let changing = Self { held: Some(held) };
+        delegation.map_or(Ok(()), |delegation| delegation.release())?;
+        Ok(changing)
     }
 }
 
 impl Drop for Changing<'_> {
     fn drop(&mut self) {
-        if let Some(delegation) = &*self.held {
-            delegation.take_again();
-        }
+        let Some(held) = self.held.take() else { return };
+        let Some(delegation) = held.clone() else { return };
+        // A delegation that cannot be taken again is reported as broken.
+        let _ = delegation.take();
+        drop(held);
+        // The kernel's signal was ignored if it came while the directory was locked.
+        delegation.report_if_broken();
     }
 }
 
@@ -382,20 +394,67 @@ mod tests {
 
     use super::super::descriptors::Descriptors;
     use super::*;
+    use crate::LeaseWatch;
     use crate::blocking::watch;
+    use crate::passthrough::access::thread_credentials::Identity;
 
-    #[test]
-    fn a_wait_for_a_long_change_is_announced() {
-        watch::install();
-        let folder = tempfile::tempdir().unwrap();
+    fn directory(folder: &tempfile::TempDir) -> Node {
         let mount = Arc::new(Mount::open(&AsServer::here().unwrap(), folder.path()).unwrap());
         let (handle, object) = (mount.root, File::open(folder.path()).unwrap());
         let descriptors = Descriptors::at_most(1).share();
         let ledger = Arc::new(Ledger { descriptors, failures: SyncErrors::default() });
-        let node = Node::new(handle, mount, object, FileType::Directory, &ledger);
-        let held = node.hold();
+        Node::new(handle, mount, object, FileType::Directory, &ledger)
+    }
+
+    #[test]
+    fn a_panic_during_a_change_hides_no_broken_delegation() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = directory(&folder);
+        std::thread::scope(|scope| {
+            let change = || {
+                let _held = node.hold_patiently().unwrap();
+                panic!("a change panics");
+            };
+            assert!(scope.spawn(change).join().is_err());
+        });
+        assert!(!node.is_delegated());
+    }
+
+    #[test]
+    fn a_change_that_would_wait_for_the_server_itself_is_delayed() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = directory(&folder);
+        let path = rustix::fs::OFlags::PATH;
+        let opened = rustix::fs::open(folder.path(), path, rustix::fs::Mode::empty()).unwrap();
+        let (directory, watch) = (Arc::new(File::from(opened)), Arc::<LeaseWatch>::default());
+        let identity = Identity::Server;
+        let delegation = KernelDelegation { directory, thread: 0, watch, identity };
+        let watch = Arc::clone(&delegation.watch);
+        // The kernel neither grants nor releases delegations by such a descriptor.
+        *node.changing.lock().unwrap() = Some(Arc::new(delegation));
+        assert_eq!(node.hold_patiently().unwrap_err(), Status::Delay);
+        assert_eq!(watch.take(|_| true).1, 1, "the directory is reported");
+        node.undelegate();
+        assert!(node.hold_patiently().is_ok());
+    }
+
+    #[test]
+    fn a_wait_for_a_long_change_is_announced() {
+        a_wait_is_announced(|node| drop(node.hold_patiently()));
+    }
+
+    #[test]
+    fn a_release_that_waits_for_a_long_change_is_announced() {
+        a_wait_is_announced(Node::undelegate);
+    }
+
+    fn a_wait_is_announced(wait: impl FnOnce(&Node) + Send) {
+        watch::install();
+        let folder = tempfile::tempdir().unwrap();
+        let node = directory(&folder);
+        let held = node.hold_patiently().unwrap();
         let said_so = std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| drop(node.hold_patiently()));
+            let waiting = scope.spawn(|| wait(&node));
             let thread = waiting.thread().id();
             let deadline = Instant::now() + std::time::Duration::from_secs(10);
             while watch::sleeps_of(thread) == 0 && Instant::now() < deadline {

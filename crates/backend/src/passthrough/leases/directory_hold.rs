@@ -4,7 +4,6 @@
 //! The mark then shows changes that slip through while the server itself changes the directory.
 
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use comity_vfs::{DirectoryHold, FileHold, Handle, Result, Status};
@@ -13,9 +12,9 @@ use rustix::io::Errno;
 
 use super::fanotify_marks::{Marked, ServersMark};
 use super::lease::Lease;
+use crate::fanotify_groups;
 use crate::passthrough::Passthrough;
-use crate::passthrough::handles::kernel_delegation::KernelDelegation;
-use crate::{fanotify_groups, sys};
+use crate::passthrough::handles::kernel_delegation::{KernelDelegation, try_delegation};
 
 const NO_WATCH: &str = "changes of directories by programs are not watched here: leave \
     --no-local-locks out, and give the server CAP_LEASE; or write sole-writer if only this server \
@@ -39,13 +38,25 @@ impl Passthrough {
         };
         if hold == DirectoryHold::Wait {
             let (directory, watch) = (Arc::clone(&file), Arc::clone(watch));
-            if node.delegate(KernelDelegation { directory, thread, watch }).is_err() {
+            let identity = self.leases.identity;
+            if node.delegate(KernelDelegation { directory, thread, watch, identity }).is_err() {
                 return Ok(false);
             }
         }
         let (hold, marked) = (FileHold::Directory(hold), Marked::Yes(mark));
-        self.leases.add(handle, Lease { node, file, hold, marked, told: false });
-        Ok(true)
+        Ok(self.add_directory(handle, Lease { node, file, hold, marked, told: false }))
+    }
+
+    /// Adds a held directory; returns `false` and releases it if a program waits for it already:
+    /// the kernel's signal was ignored if it came before the directory was known.
+    fn add_directory(&self, handle: &Handle, lease: Lease) -> bool {
+        let hold = lease.hold;
+        self.leases.add(handle, lease);
+        let stands = self.leases.stands(handle, hold) == Some(true);
+        if !stands && let Some(lease) = self.leases.remove(handle) {
+            lease.end();
+        }
+        stands
     }
 
     /// See [`comity_vfs::LocalLocks::may_hold_directories`].
@@ -61,7 +72,7 @@ impl Passthrough {
         if hold == DirectoryHold::Late {
             return Ok(());
         }
-        match sys::set_delegation(top.as_fd(), libc::F_RDLCK) {
+        match try_delegation(&top) {
             // The file system grants delegations, but not while a program uses the directory.
             Ok(()) | Err(Errno::AGAIN) => Ok(()),
             Err(errno) => Err(undelegated(errno)),
@@ -92,6 +103,7 @@ fn undelegated(errno: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
     use std::time::{Duration, Instant};
 
     use comity_vfs::{FileType, Fs, LocalLocks, LocalUse, Mode, Name, SetAttr};
@@ -99,6 +111,7 @@ mod tests {
     use super::super::test_support::{MOMENT, WatchedFile, cred};
     use super::*;
     use crate::passthrough::PassthroughOptions;
+    use crate::sys;
 
     const LATE: FileHold = FileHold::Directory(DirectoryHold::Late);
 
@@ -253,6 +266,22 @@ mod tests {
         assert_eq!(site.wanted(), Some((root, LocalUse::Open)));
         assert_eq!(LocalLocks::hold_file(&site.fs, &root, FileHold::Free), Ok(true));
         assert!(program.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_directory_for_which_a_program_waited_before_it_was_known_is_not_held() {
+        let site = WatchedFile::new();
+        let root = site.fs.root();
+        let lease = Lease {
+            node: site.fs.directory(&root).unwrap(),
+            file: Arc::new(File::open(site.folder.path()).unwrap()),
+            hold: FileHold::Directory(DirectoryHold::Wait),
+            marked: Marked::No,
+            told: false,
+        };
+        assert!(!lease.node.is_delegated());
+        assert!(!site.fs.add_directory(&root, lease));
+        assert!(site.fs.leases.held().files.is_empty());
     }
 
     #[test]

@@ -80,11 +80,14 @@ impl Leases {
 
     /// Returns whether the lease of a file is unbroken, if the file is held with this `hold`. A
     /// directory keeps its first hold.
-    fn stands(&self, file: &Handle, hold: FileHold) -> Option<bool> {
-        let held = self.held();
-        let lease = held.files.get(file)?;
+    pub(crate) fn stands(&self, file: &Handle, hold: FileHold) -> Option<bool> {
+        let mut held = self.held();
+        let lease = held.files.get_mut(file)?;
         if lease.hold == hold {
-            return Some(lease.is_whole());
+            let is_whole = lease.is_whole();
+            // The next program that waits is reported again.
+            lease.told &= !is_whole;
+            return Some(is_whole);
         }
         matches!(hold, FileHold::Directory(_)).then_some(false)
     }
@@ -96,7 +99,8 @@ impl Leases {
         held.files.insert(*handle, lease);
     }
 
-    fn remove(&self, file: &Handle) -> Option<Lease> {
+    /// Removes a file, which its lease still holds.
+    pub(crate) fn remove(&self, file: &Handle) -> Option<Lease> {
         let mut held = self.held();
         let lease = held.files.remove(file)?;
         held.known.remove(&lease.file.as_raw_fd());
@@ -220,9 +224,11 @@ impl Lease {
         sys::set_lease(self.file.as_fd(), self.kind())
     }
 
-    fn end(&self) {
+    /// Gives the file back to programs.
+    pub(crate) fn end(&self) {
         match self.hold {
-            FileHold::Directory(_) => self.node.undelegate(),
+            FileHold::Directory(DirectoryHold::Late) => {}
+            FileHold::Directory(DirectoryHold::Wait) => self.node.undelegate(),
             // The kernel has removed the lease if a program waited for too long.
             _ => drop(sys::set_lease(self.file.as_fd(), libc::F_UNLCK)),
         }
@@ -385,6 +391,17 @@ mod tests {
         assert_eq!(hold(2, FileHold::Shared), Err(Status::Delay));
         assert_eq!(hold(1, FileHold::Free), Ok(true));
         assert_eq!(hold(2, FileHold::Shared), Ok(true));
+    }
+
+    #[test]
+    fn a_file_that_is_held_anew_is_reported_again() {
+        let site = WatchedFile::new();
+        assert_eq!(site.hold(FileHold::Shared), Ok(true));
+        site.fs.leases.held().files.get_mut(&site.file).unwrap().told = true;
+        assert_eq!(site.hold(FileHold::Shared), Ok(true));
+        let _opened = site.opens(&writing());
+        assert_eq!(site.wanted(), Some((site.file, LocalUse::Open)));
+        assert_eq!(site.hold(FileHold::Free), Ok(true));
     }
 
     #[test]

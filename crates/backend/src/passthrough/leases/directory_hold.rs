@@ -68,7 +68,11 @@ impl Passthrough {
             return Err(NO_WATCH.to_owned());
         }
         let top = self.try_top().map_err(|status| format!("the directory: {status:?}"))?;
-        fanotify_groups::try_mark(&top).map_err(unmarked)?;
+        match fanotify_groups::try_mark(&top) {
+            // The kernel can do it, but not now: the export may have worked until this reload.
+            Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOSPC)) => tell_exhausted(errno),
+            tried => tried.map_err(unmarked)?,
+        }
         if hold == DirectoryHold::Late {
             return Ok(());
         }
@@ -83,6 +87,12 @@ impl Passthrough {
         let top = self.directory(&self.root)?;
         self.open_data(&top, OFlags::RDONLY | OFlags::DIRECTORY).map(File::from)
     }
+}
+
+fn tell_exhausted(error: Errno) {
+    tracing::warn!(%error, "it cannot be checked whether the kernel reports changes of directories \
+        by programs, because too many files are open or watched: see max_user_groups and \
+        max_user_marks in /proc/sys/fs/fanotify");
 }
 
 fn unmarked(errno: Errno) -> String {

@@ -31,6 +31,7 @@ const LIMITS: Limits = Limits {
     owners_per_client: 12,
     locks_per_file: 24,
     delegations: 4,
+    locked_files: 4,
     offloads_per_client: 2,
 };
 

@@ -8,6 +8,7 @@ use comity_nfs4::Progress;
 use comity_state::Origin;
 
 use crate::limits::{COPIES_MAX, COPY_PAUSE_MIN};
+use crate::origin_shares::OriginShares;
 
 /// A job that is done in pieces.
 pub(crate) trait CopyJob: Send + 'static {
@@ -18,12 +19,12 @@ pub(crate) trait CopyJob: Send + 'static {
     fn go_on(&mut self) -> Progress;
 }
 
-/// The waiting copies, and the number of those under way.
+/// The waiting copies.
 pub(crate) struct CopyQueue<C> {
     /// The copies of each origin that has any waiting. The first origin is the next one.
     origins: VecDeque<(Origin, VecDeque<WaitingCopy<C>>)>,
-    /// The origin of each copy whose piece is being copied.
-    taken: Vec<Origin>,
+    /// The places of all copies, of those under way as well.
+    places: OriginShares,
     stopped: bool,
 }
 
@@ -49,7 +50,8 @@ impl<C> WaitingCopy<C> {
 
 impl<C> Default for CopyQueue<C> {
     fn default() -> Self {
-        Self { origins: VecDeque::new(), taken: Vec::new(), stopped: false }
+        let places = OriginShares::at_most(COPIES_MAX);
+        Self { origins: VecDeque::new(), places, stopped: false }
     }
 }
 
@@ -60,8 +62,7 @@ impl<C: CopyJob> CopyQueue<C> {
     /// # Errors
     /// The copy.
     pub(crate) fn add(&mut self, copy: Box<C>) -> Result<(), Box<C>> {
-        let left = COPIES_MAX.saturating_sub(self.count());
-        if self.stopped || self.count_of(copy.origin()) >= left {
+        if self.stopped || !self.places.enter(copy.origin(), false) {
             return Err(copy);
         }
         self.put(WaitingCopy::ready(copy));
@@ -79,18 +80,15 @@ impl<C: CopyJob> CopyQueue<C> {
         if !copies.is_empty() {
             self.origins.push_back((origin, copies));
         }
-        self.taken.push(origin);
         Some(next)
     }
 
     /// Ends what [`CopyQueue::take_ready`] began for a copy of this origin; a copy that has not
     /// ended waits again.
     pub(crate) fn give_back(&mut self, origin: Origin, again: Option<WaitingCopy<C>>) {
-        if let Some(at) = self.taken.iter().position(|taken| *taken == origin) {
-            self.taken.swap_remove(at);
-        }
-        if let Some(again) = again {
-            self.put(again);
+        match again {
+            Some(again) => self.put(again),
+            None => self.places.leave(origin),
         }
     }
 
@@ -114,15 +112,5 @@ impl<C: CopyJob> CopyQueue<C> {
             Some((_, copies)) => copies.push_back(waiting),
             None => self.origins.push_back((origin, VecDeque::from([waiting]))),
         }
-    }
-
-    fn count(&self) -> usize {
-        self.taken.len() + self.origins.iter().map(|(_, copies)| copies.len()).sum::<usize>()
-    }
-
-    fn count_of(&self, origin: Origin) -> usize {
-        let waiting = self.origins.iter().find(|(other, _)| *other == origin);
-        let taken = self.taken.iter().filter(|taken| **taken == origin);
-        taken.count() + waiting.map_or(0, |(_, copies)| copies.len())
     }
 }

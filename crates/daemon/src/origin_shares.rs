@@ -1,45 +1,56 @@
 //! The places that each origin has of a limited number.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comity_state::Origin;
 
 /// Places for things of origins. An origin may have as many as it leaves for all others.
 pub(crate) struct OriginShares {
     most: usize,
-    counts: Mutex<HashMap<Origin, usize>>,
+    taken: Mutex<TakenPlaces>,
+}
+
+/// The places that are taken.
+#[derive(Default)]
+struct TakenPlaces {
+    all: usize,
+    /// Those of each origin that has any.
+    own: HashMap<Origin, usize>,
 }
 
 impl OriginShares {
     /// There are `most` places.
     pub(crate) fn at_most(most: usize) -> Self {
-        Self { most, counts: Mutex::default() }
+        Self { most, taken: Mutex::default() }
     }
 
     /// Gives an origin one more place, in any case if `always`; returns false if it has as many as
     /// it may.
     pub(crate) fn enter(&self, origin: Origin, always: bool) -> bool {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = counts.values().sum();
-        let own = counts.entry(origin).or_default();
-        let has_room = always || *own < self.most.saturating_sub(all);
-        *own += usize::from(has_room);
-        if *own == 0 {
-            counts.remove(&origin);
+        let mut taken = self.lock();
+        let own = taken.own.get(&origin).copied().unwrap_or_default();
+        let has_room = always || own < self.most.saturating_sub(taken.all);
+        if has_room {
+            taken.own.insert(origin, own + 1);
+            taken.all += 1;
         }
         has_room
     }
 
     /// Undoes [`OriginShares::enter`] for one place.
     pub(crate) fn leave(&self, origin: Origin) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = counts.get_mut(&origin) {
-            *own -= 1;
-            if *own == 0 {
-                counts.remove(&origin);
-            }
+        let mut taken = self.lock();
+        let Some(own) = taken.own.get_mut(&origin) else { return };
+        *own -= 1;
+        if *own == 0 {
+            taken.own.remove(&origin);
         }
+        taken.all -= 1;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TakenPlaces> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,6 +80,6 @@ mod tests {
         assert!(!places.enter(ORIGINS[2], false));
         places.leave(ORIGINS[0]);
         places.leave(ORIGINS[1]);
-        assert!(places.counts.lock().unwrap().is_empty());
+        assert!(places.lock().own.is_empty());
     }
 }

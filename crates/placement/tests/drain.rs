@@ -10,7 +10,7 @@ use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
     Create, Data, Fs, Handle, MovedFile, Placement, ReadInto, Result, SetAttr, Status, StripeFault,
 };
-use common::{UNIT, World, memory, name, root};
+use common::{UNIT, World, make, memory, name, root};
 
 /// A file system of the metadata server and three of data servers.
 struct Disks {
@@ -51,15 +51,6 @@ fn text() -> Vec<u8> {
     (0..5 * UNIT + 10).map(|at| (at / 7 + at / UNIT * 31) as u8 | 1).collect()
 }
 
-fn make(world: &World, of: &str, data: &[u8]) -> Handle {
-    let how = Create::Unchecked(SetAttr::default());
-    let made = world.placed.create(&root(), &world.placed.root(), name(of), &how).unwrap();
-    if !data.is_empty() {
-        world.placed.write(&root(), &made.value.handle, 0, data).unwrap();
-    }
-    made.value.handle
-}
-
 fn bytes_of(world: &World, file: &Handle) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = world.placed.read(&root(), file, 0, 1 << 24, &mut ReadInto::new(&mut bytes))?;
@@ -74,7 +65,8 @@ fn move_file(world: &World, file: &Handle) -> Result<MovedFile> {
 #[test]
 fn a_moved_file_has_the_same_bytes_and_nothing_on_the_drained_server() {
     let disks = Disks::new();
-    let (file, empty) = (make(&disks.before(), "f", &text()), make(&disks.before(), "e", b""));
+    let (file, empty) =
+        (make(&disks.before().placed, "f", &text()), make(&disks.before().placed, "e", b""));
     let world = disks.draining();
     let moved = |bytes| Ok(MovedFile::Moved { bytes, has_gaps: false });
     assert_eq!(move_file(&world, &file), moved(text().len() as u64));
@@ -92,9 +84,9 @@ fn a_moved_file_has_the_same_bytes_and_nothing_on_the_drained_server() {
 #[test]
 fn new_files_are_not_placed_on_a_draining_server_and_old_ones_can_be_written_there() {
     let disks = Disks::new();
-    let old = make(&disks.before(), "old", &text());
+    let old = make(&disks.before().placed, "old", &text());
     let world = disks.draining();
-    make(&world, "new", &text());
+    make(&world.placed, "new", &text());
     assert_eq!(disks.counts(), [2, 2, 1]);
     world.placed.write(&root(), &old, 2 * UNIT, b"more").unwrap();
     assert_eq!(&bytes_of(&world, &old).unwrap()[2 * UNIT as usize..][..4], b"more");
@@ -104,7 +96,7 @@ fn new_files_are_not_placed_on_a_draining_server_and_old_ones_can_be_written_the
 fn a_hole_keeps_its_zeros_and_is_told() {
     let disks = Disks::new();
     let world = disks.before();
-    let file = make(&world, "f", b"");
+    let file = make(&world.placed, "f", b"");
     world.placed.write(&root(), &file, 40 * UNIT, b"end").unwrap();
     let world = disks.draining();
     let (bytes, set) = (64 * UNIT, SetAttr { size: Some(64 * UNIT), ..SetAttr::default() });
@@ -121,7 +113,7 @@ fn a_hole_keeps_its_zeros_and_is_told() {
 #[test]
 fn layouts_that_clients_still_have_keep_a_file_where_it_is() {
     let disks = Disks::new();
-    let file = make(&disks.before(), "f", &text());
+    let file = make(&disks.before().placed, "f", &text());
     let world = disks.draining();
     let refused = world.placed.move_file(&file, &|| Err(Status::Delay), &|_| {});
     assert_eq!(refused, Err(Status::Delay));
@@ -132,7 +124,7 @@ fn layouts_that_clients_still_have_keep_a_file_where_it_is() {
 #[test]
 fn changes_wait_while_a_file_moves_and_reads_go_on() {
     let disks = Disks::new();
-    let file = make(&disks.before(), "f", &text());
+    let file = make(&disks.before().placed, "f", &text());
     let world = disks.draining();
     let (fs, top) = (&world.placed, world.placed.root());
     let size = SetAttr { size: Some(0), ..SetAttr::default() };
@@ -158,7 +150,7 @@ fn changes_wait_while_a_file_moves_and_reads_go_on() {
 #[test]
 fn handles_of_earlier_layouts_are_fenced_before_the_first_byte_is_copied() {
     let disks = Disks::new();
-    let file = make(&disks.before(), "f", &text());
+    let file = make(&disks.before().placed, "f", &text());
     let world = disks.draining();
     let fence = || {
         let data_file = world.placed.stored("s2", 0).unwrap().names[0].clone();
@@ -174,7 +166,7 @@ fn handles_of_earlier_layouts_are_fenced_before_the_first_byte_is_copied() {
 #[test]
 fn a_size_that_a_program_on_the_server_changes_meanwhile_ends_the_move() {
     let disks = Disks::new();
-    let file = make(&disks.before(), "f", &text());
+    let file = make(&disks.before().placed, "f", &text());
     let world = disks.draining();
     let set = SetAttr { size: Some(9 * UNIT), ..SetAttr::default() };
     let change = |_| assert!(disks.below.setattr(&root(), &file, &set, None).is_ok());
@@ -187,7 +179,7 @@ fn a_size_that_a_program_on_the_server_changes_meanwhile_ends_the_move() {
 fn a_data_server_that_fails_in_the_middle_leaves_the_old_place_in_force() {
     for lost in 0..3 {
         let disks = Disks::new();
-        let file = make(&disks.before(), "f", &vec![1; 3 << 20]);
+        let file = make(&disks.before().placed, "f", &vec![1; 3 << 20]);
         let world = disks.draining();
         let lose = |_| world.stores[lost].is_down.store(true, Ordering::Relaxed);
         assert_eq!(world.placed.move_file(&file, &|| Ok(()), &lose), Err(Status::Delay));
@@ -240,7 +232,7 @@ fn a_crash_at_any_call_leaves_the_file_whole_and_a_second_run_continues() {
     let mut has_moved = false;
     for calls in 0.. {
         let disks = Disks::new();
-        let file = make(&disks.before(), "f", &text());
+        let file = make(&disks.before().placed, "f", &text());
         let (dying, _) = mortal(&disks, calls);
         let moved = move_file(&dying, &file);
         let world = disks.draining();
@@ -261,7 +253,7 @@ fn a_crash_at_any_call_leaves_the_file_whole_and_a_second_run_continues() {
 #[test]
 fn copies_are_stable_before_the_place_is_replaced_and_that_before_the_old_ones_go() {
     let disks = Disks::new();
-    let file = make(&disks.before(), "f", &text());
+    let file = make(&disks.before().placed, "f", &text());
     let (world, seen) = mortal(&disks, usize::MAX);
     move_file(&world, &file).unwrap();
     let seen = seen.lock().unwrap();
@@ -280,7 +272,7 @@ fn copies_are_stable_before_the_place_is_replaced_and_that_before_the_old_ones_g
 #[test]
 fn data_that_is_not_stable_is_committed_before_it_is_copied() {
     let disks = Disks::new();
-    let file = make(&disks.before(), "f", &text());
+    let file = make(&disks.before().placed, "f", &text());
     let (world, seen) = mortal(&disks, usize::MAX);
     move_file(&world, &file).unwrap();
     let seen = seen.lock().unwrap();
@@ -294,7 +286,7 @@ fn data_that_is_not_stable_is_committed_before_it_is_copied() {
 #[test]
 fn a_part_that_was_lost_is_told_and_not_made_to_look_whole_in_silence() {
     let disks = Disks::new();
-    let file = make(&disks.before(), "f", &text());
+    let file = make(&disks.before().placed, "f", &text());
     let world = disks.draining();
     let page = world.placed.check(&world.below.root(), 0).unwrap();
     let (fs, data_file) = (&disks.stores[1], page.files[0].stored_name.clone().unwrap());

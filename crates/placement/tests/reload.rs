@@ -6,15 +6,8 @@ mod common;
 use std::sync::Arc;
 
 use comity_placement::Placed;
-use comity_vfs::{Create, Fs, Handle, MovedFile, Placement, ReadInto, SetAttr, Status};
-use common::{UNIT, World, memory, name, root};
-
-fn make(placed: &Placed, of: &str, data: &[u8]) -> Handle {
-    let how = Create::Unchecked(SetAttr::default());
-    let file = placed.create(&root(), &placed.root(), name(of), &how).unwrap().value.handle;
-    placed.write(&root(), &file, 0, data).unwrap();
-    file
-}
+use comity_vfs::{Fs, Handle, MovedFile, Placement, ReadInto, Status};
+use common::{UNIT, World, make, memory, root};
 
 fn bytes_of(placed: &Placed, file: &Handle) -> Vec<u8> {
     let mut bytes = Vec::new();

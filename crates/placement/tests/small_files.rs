@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
-    Create, Cred, Data, Disk, Distribution, Fs, Gid, Handle, Placement, ReadInto, Result, SetAttr,
-    SetTime, Status, Time, Uid,
+    Cred, Data, Disk, Distribution, Fs, Gid, Handle, Placement, ReadInto, Result, SetAttr, SetTime,
+    Status, Time, Uid,
 };
-use common::{After, SMALL_BELOW, UNIT, World, memory, name, root};
+use common::{After, SMALL_BELOW, UNIT, World, make, memory, name, root};
 
 /// A file system of the metadata server and two of data servers, and the kind of the placement.
 struct Disks {
@@ -76,15 +76,6 @@ fn text(length: u64) -> Vec<u8> {
     (0..length).map(|at| (at / 7 + at / UNIT * 31) as u8 | 1).collect()
 }
 
-fn make(world: &World, of: &str, data: &[u8]) -> Handle {
-    let how = Create::Unchecked(SetAttr::default());
-    let made = world.placed.create(&root(), &world.placed.root(), name(of), &how).unwrap();
-    if !data.is_empty() {
-        world.placed.write(&root(), &made.value.handle, 0, data).unwrap();
-    }
-    made.value.handle
-}
-
 fn bytes_in(fs: &dyn Fs, file: &Handle) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = fs.read(&root(), file, 0, 1 << 24, &mut ReadInto::new(&mut bytes)).unwrap();
@@ -118,7 +109,7 @@ fn check_placed(world: &World, file: &Handle, expected: &[u8]) {
 fn a_file_below_the_threshold_has_nothing_on_data_servers() {
     for disks in Disks::of_both_kinds() {
         let (world, data) = (disks.world(), text(SMALL_BELOW - 1));
-        let file = make(&world, "f", &data);
+        let file = make(&world.placed, "f", &data);
         world.placed.setattr(&root(), &file, &resized(SMALL_BELOW - 9), None).unwrap();
         world.placed.commit(&file).unwrap();
         assert!(!is_placed(&world, &file));
@@ -133,7 +124,7 @@ fn a_file_below_the_threshold_has_nothing_on_data_servers() {
 fn a_write_that_makes_a_file_as_long_as_the_threshold_places_it() {
     for disks in Disks::of_both_kinds() {
         let (world, mut data) = (disks.world(), text(2 * UNIT));
-        let file = make(&world, "f", &data);
+        let file = make(&world.placed, "f", &data);
         world.placed.write(&root(), &file, SMALL_BELOW - 3, b"end").unwrap();
         data.resize(SMALL_BELOW as usize - 3, 0);
         data.extend(b"end");
@@ -146,7 +137,7 @@ fn a_write_that_makes_a_file_as_long_as_the_threshold_places_it() {
 fn a_larger_size_places_a_file_and_a_smaller_one_leaves_it_placed() {
     for disks in Disks::of_both_kinds() {
         let (world, mut data) = (disks.world(), text(100));
-        let file = make(&world, "f", &data);
+        let file = make(&world.placed, "f", &data);
         world.placed.setattr(&root(), &file, &resized(SMALL_BELOW), None).unwrap();
         data.resize(SMALL_BELOW as usize, 0);
         check_placed(&world, &file, &data);
@@ -159,7 +150,7 @@ fn a_larger_size_places_a_file_and_a_smaller_one_leaves_it_placed() {
 fn a_guard_holds_for_a_size_that_places_its_file() {
     for disks in Disks::of_both_kinds() {
         let (world, mut data) = (disks.world(), text(100));
-        let file = make(&world, "f", &data);
+        let file = make(&world.placed, "f", &data);
         let right = world.placed.getattr(&file).unwrap().ctime;
         let wrong = Time { seconds: right.seconds - 1, ..right };
         let refused = world.placed.setattr(&root(), &file, &resized(SMALL_BELOW), Some(wrong));
@@ -178,7 +169,7 @@ fn an_allocation_and_a_copy_beyond_the_threshold_place_their_file() {
     let disks = Disks::new(false);
     let world = disks.world();
     let [source, target, other] =
-        ["s", "t", "o"].map(|of| make(&world, of, &text(SMALL_BELOW / 2 + 1)));
+        ["s", "t", "o"].map(|of| make(&world.placed, of, &text(SMALL_BELOW / 2 + 1)));
     let allocated = world.placed.allocate(&root(), &other, SMALL_BELOW, 1);
     assert_eq!(allocated.err(), Some(Status::NotSupp), "clients write instead");
     let half = SMALL_BELOW / 2;
@@ -196,7 +187,7 @@ fn a_layout_for_writing_places_a_file_with_and_without_bytes() {
     for disks in Disks::of_both_kinds() {
         for length in [0, 100, 2 * UNIT + 1] {
             let world = disks.world();
-            let file = make(&world, &length.to_string(), &text(length));
+            let file = make(&world.placed, &length.to_string(), &text(length));
             let before = world.placed.getattr(&file).unwrap();
             assert!(world.placed.distribution(&file, true).unwrap().is_some(), "{length}");
             check_placed(&world, &file, &text(length));
@@ -214,7 +205,7 @@ fn a_layout_for_writing_places_a_file_with_and_without_bytes() {
 fn a_layout_for_writing_leaves_a_file_that_may_have_lost_its_place() {
     for disks in Disks::of_both_kinds() {
         let world = disks.world();
-        let [hole, zeros] = ["h", "z"].map(|of| make(&world, of, b""));
+        let [hole, zeros] = ["h", "z"].map(|of| make(&world.placed, of, b""));
         world.placed.setattr(&root(), &hole, &resized(100), None).unwrap();
         world.placed.write(&root(), &zeros, 0, &[0; 100]).unwrap();
         for file in [hole, zeros] {
@@ -232,7 +223,7 @@ fn a_time_that_is_set_while_a_file_is_placed_stays() {
         let disks = Disks::new(false);
         let (below, next) = After::over(&disks.below, verb);
         let world = disks.over(below, disks.stores.clone());
-        let file = make(&world, "f", &text(100));
+        let file = make(&world.placed, "f", &text(100));
         let (disk, time) = (Arc::clone(&disks.below), Time { seconds: 1_000, nanoseconds: 5 });
         let set = SetAttr { mtime: Some(SetTime::To(time)), ..SetAttr::default() };
         *next.lock().unwrap() = Some(Box::new(move || {
@@ -247,7 +238,7 @@ fn a_time_that_is_set_while_a_file_is_placed_stays() {
 #[test]
 fn a_file_that_was_long_before_stays() {
     let disks = Disks::new(false);
-    let file = make(&disks.world(), "f", b"");
+    let file = make(&disks.world().placed, "f", b"");
     disks.below.write(&root(), &file, 0, &text(SMALL_BELOW)).unwrap();
     let world = disks.world();
     assert_eq!(world.placed.distribution(&file, true), Ok(None));
@@ -260,7 +251,7 @@ fn a_file_that_was_long_before_stays() {
 fn a_caller_without_a_right_does_not_place_a_file() {
     let disks = Disks::new(false);
     let (world, other) = (disks.world(), Cred::new(Uid::new(1000), Gid::new(1000)));
-    let file = make(&world, "f", b"text");
+    let file = make(&world.placed, "f", b"text");
     let refused = world.placed.write(&other, &file, SMALL_BELOW, b"x");
     assert_eq!(refused.err(), Some(Status::Acces));
     let refused = world.placed.setattr(&other, &file, &resized(SMALL_BELOW), None);
@@ -272,7 +263,7 @@ fn a_caller_without_a_right_does_not_place_a_file() {
 fn a_file_that_has_lost_its_name_stays() {
     let disks = Disks::new(false);
     let world = disks.world();
-    let file = make(&world, "f", b"text");
+    let file = make(&world.placed, "f", b"text");
     world.placed.link(&root(), &file, &world.placed.root(), name("g")).unwrap();
     for of in ["f", "g"] {
         world.placed.remove(&root(), &world.placed.root(), name(of)).unwrap();
@@ -288,7 +279,7 @@ fn a_crash_at_any_call_leaves_a_file_that_is_placed_whole() {
     for disks in Disks::of_both_kinds() {
         let mut outcomes = [0, 0];
         for calls in 0.. {
-            let file = make(&disks.world(), &calls.to_string(), &text(2 * UNIT + 1));
+            let file = make(&disks.world().placed, &calls.to_string(), &text(2 * UNIT + 1));
             let dying = disks.mortal(calls);
             let placed = dying.placed.distribution(&file, true).is_ok();
             let world = disks.world();
@@ -312,7 +303,7 @@ fn a_crash_at_any_call_leaves_a_file_that_is_placed_whole() {
 fn a_data_server_that_fails_leaves_the_file_here() {
     let disks = Disks::new(false);
     let world = disks.world();
-    let file = make(&world, "f", &text(2 * UNIT));
+    let file = make(&world.placed, "f", &text(2 * UNIT));
     world.stores[1].is_down.store(true, Ordering::Relaxed);
     let refused = world.placed.write(&root(), &file, SMALL_BELOW, b"x");
     assert_eq!(refused.err(), Some(Status::Delay));
@@ -330,7 +321,7 @@ fn a_file_is_placed_without_a_mirror_whose_writes_fail() {
         let full: Arc<dyn Fs> = Arc::new(Layer::new(Arc::clone(&disks.stores[1]), Full));
         let stores = vec![Arc::clone(&disks.stores[0]), full];
         let world = disks.over(Arc::clone(&disks.below), stores);
-        let [grown, laid_out] = ["g", "l"].map(|of| make(&world, of, &text(length)));
+        let [grown, laid_out] = ["g", "l"].map(|of| make(&world.placed, of, &text(length)));
         world.placed.setattr(&root(), &grown, &resized(SMALL_BELOW), None).unwrap();
         let mut data = text(length);
         data.resize(SMALL_BELOW as usize, 0);
@@ -350,7 +341,7 @@ fn a_file_stays_here_if_the_writes_of_all_mirrors_fail() {
     let full = |fs: &Arc<dyn Fs>| -> Arc<dyn Fs> { Arc::new(Layer::new(Arc::clone(fs), Full)) };
     let stores = disks.stores.iter().map(full).collect();
     let world = disks.over(Arc::clone(&disks.below), stores);
-    let file = make(&world, "f", &text(UNIT));
+    let file = make(&world.placed, "f", &text(UNIT));
     let refused = world.placed.write(&root(), &file, SMALL_BELOW, b"x");
     assert_eq!(refused.err(), Some(Status::NoSpc));
     assert!(!is_placed(&world, &file) && bytes_in(&world.placed, &file) == text(UNIT));
@@ -365,7 +356,7 @@ fn writers_in_parallel_lose_no_bytes_while_their_file_is_placed() {
         let (world, data) = (disks.world(), text(2 * SMALL_BELOW));
         let parts: Vec<(usize, &[u8])> = data.chunks(PART).enumerate().collect();
         for round in 0..8 {
-            let file = make(&world, &round.to_string(), b"");
+            let file = make(&world.placed, &round.to_string(), b"");
             let write = |parts: &[(usize, &[u8])]| {
                 for (at, part) in parts {
                     let offset = (at * PART) as u64;

@@ -11,7 +11,8 @@ use comity_placement::limits::UNIT_BYTES_MIN;
 use comity_placement::{DataServer, Placed, PlacementKey, PlacementSettings, ReachFiles};
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
-    Cred, Disk, Fs, Gid, Handle, LinkState, Name, Result, Space, Status, Threshold, Uid,
+    Create, Cred, Disk, Fs, Gid, Handle, LinkState, Name, Result, SetAttr, Space, Status,
+    Threshold, Uid,
 };
 
 /// The stripe unit in bytes.
@@ -129,6 +130,16 @@ impl Hook for After {
         next.into_iter().for_each(|next| next());
         done
     }
+}
+
+/// Makes a file with this data in the top directory.
+pub fn make(placed: &Placed, of: &str, data: &[u8]) -> Handle {
+    let how = Create::Unchecked(SetAttr::default());
+    let made = placed.create(&root(), &placed.root(), name(of), &how).unwrap();
+    if !data.is_empty() {
+        placed.write(&root(), &made.value.handle, 0, data).unwrap();
+    }
+    made.value.handle
 }
 
 fn settings(stores: &[Arc<Store>], draining: &[usize]) -> PlacementSettings {

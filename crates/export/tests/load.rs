@@ -200,63 +200,6 @@ fn unwise_exports_are_a_warning() {
     assert_eq!(found("/a *(ro)\n/a/b *(ro)\n/c 10.0.0.1(rw)"), (true, vec![]));
 }
 
-/// Serves a directory of one folder for each path of the configuration.
-fn on_one_volume(folder: &Path, request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
-    let below = match request.path.to_str() {
-        Some("/a/b") => "b",
-        Some("/d") => "d",
-        _ => "",
-    };
-    let opened = Passthrough::open(&folder.join(below), PassthroughOptions::default());
-    Ok(Arc::new(opened.map_err(|error| error.to_string())?))
-}
-
-#[test]
-fn exports_of_the_same_files_are_a_warning() {
-    let folder = tempfile::tempdir().unwrap();
-    ["b", "d"].iter().for_each(|name| std::fs::create_dir(folder.path().join(name)).unwrap());
-    let open = |request: &ExportRequest<'_>| on_one_volume(folder.path(), request);
-    let text = "/a/b *\n/a *\n/c *\n/d *";
-    let (_, findings) = load(&sources(text), &open, HandleKey::new([7; 16]), None).unwrap();
-    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    let rest = ": a file that is open through both is not delegated";
-    assert_eq!(
-        findings,
-        [
-            format!("e:2:1: warning: /a holds /a/b (e:1:1){rest}"),
-            format!("e:3:1: warning: /c is the same directory as /a (e:2:1){rest}"),
-        ]
-    );
-}
-
-/// Opens the directory that the configuration names.
-fn local(request: &ExportRequest<'_>) -> Result<Arc<dyn Fs>, String> {
-    let opened = Passthrough::open(request.path, PassthroughOptions::default());
-    Ok(Arc::new(opened.map_err(|error| error.to_string())?))
-}
-
-#[test]
-fn exports_nest_by_their_true_paths_and_each_one_is_named_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    std::fs::create_dir_all(path("tree/b/c")).unwrap();
-    std::fs::create_dir_all(path("trees")).unwrap();
-    std::os::unix::fs::symlink("tree/b", path("link")).unwrap();
-    let names = ["link", "tree", "trees", "tree/b/c"];
-    let text: String = names.iter().map(|name| format!("{} *\n", path(name))).collect();
-    let (_, findings) = load(&sources(&text), &local, HandleKey::new([7; 16]), None).unwrap();
-    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    let by = ", by a bind mount or a link: a file that is open through both is not delegated";
-    let (link, tree, inner) = (path("link"), path("tree"), path("tree/b/c"));
-    assert_eq!(
-        findings,
-        [
-            format!("e:2:1: warning: {tree} holds {link} (e:1:1){by}"),
-            format!("e:4:1: warning: {inner} lies in {link} (e:1:1){by}"),
-        ]
-    );
-}
-
 /// A client that still holds state on such a file must be able to release it.
 #[test]
 fn the_files_of_an_export_that_is_gone_are_known_as_before() {

@@ -15,6 +15,7 @@ mod hosts;
 mod migrate;
 mod mirrors;
 mod placement;
+mod programs;
 mod refer;
 mod scarce;
 mod sites;
@@ -175,6 +176,7 @@ const CORE: &[&str] = &[
     "mtls-two-6.12",
     "placement",
     "placement-6.12",
+    "programs-7.2",
     "refer",
     "scarce-4.1",
     "sites",
@@ -284,6 +286,7 @@ pub(super) const ALL: &[Test] = &[
     hosts::TEST.on("hosts-6.12", Kernel::Linux6_12),
     clients::TEST.over("", "4.2").on("clients-7.2", Kernel::Linux7_2),
     directories::TEST,
+    programs::TEST,
     tls::ALL[0],
     tls::ALL[1],
     tls::ALL[2],

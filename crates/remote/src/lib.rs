@@ -34,6 +34,7 @@ mod session;
 mod stateless;
 mod transport;
 mod unstable;
+mod volume_number;
 
 pub use mount::{DelegationUse, MountError, MountOptions, Mounted, NfsVersion, mount};
 pub use session::ClientIdentity;

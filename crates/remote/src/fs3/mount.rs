@@ -1,6 +1,5 @@
 //! Mounting: MNT finds the directory, and FSINFO describes its file system.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use comity_proto::mount::{self, Dirpath, MountOk, Mountstat3};
@@ -17,6 +16,7 @@ use crate::engine::ClientEngine;
 use crate::rpc::auth_sys;
 use crate::stateless::{ProgramFinder, StatelessCall, StatelessMachine, StatelessReply};
 use crate::unstable::UnstableWrites;
+use crate::volume_number;
 
 /// Settings of a mount beyond those of the client.
 #[derive(Debug)]
@@ -107,9 +107,7 @@ impl Remote3 {
         let limit = |wanted: u32, most: u32| if most == 0 { wanted } else { wanted.min(most) };
         let (read, write) = self.transfer_bytes;
         self.transfer_bytes = (limit(read, info.rtmax), limit(write, info.wtmax));
-        let mut hasher = DefaultHasher::new();
-        (server, self.getattr(&self.root)?.fsid).hash(&mut hasher);
-        self.volume = hasher.finish();
+        self.volume = volume_number::of_file_system(server, self.getattr(&self.root)?.fsid);
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! Mounting: lookups from the server's root, and the attributes of the file system found there.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -20,6 +19,7 @@ use crate::limits::COMPOUND_BYTES;
 use crate::rpc::auth_sys;
 use crate::session::ClientMachine;
 use crate::unstable::UnstableWrites;
+use crate::volume_number;
 
 /// Settings of a mount beyond those of the client.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub(crate) fn mount(
 ) -> std::result::Result<Remote4, (Option<Vec<u8>>, Status)> {
     let credential = auth_sys(settings.cred, settings.machine_name);
     let minor = engine.with(|machine, _| machine.minor());
-    let volume = engine.with(|machine, _| hash_of(machine.server_identity()));
+    let volume = engine.with(|machine, _| volume_number::of_server(machine.server_identity()));
     let mut remote = Remote4 {
         engine,
         minor,
@@ -102,12 +102,6 @@ pub(crate) fn mount(
     let known = remote.file_system(&remote.root).map_err(|status| (None, status))?;
     remote.adopt(&known);
     Ok(remote)
-}
-
-fn hash_of(identity: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    identity.hash(&mut hasher);
-    hasher.finish()
 }
 
 impl Remote4 {

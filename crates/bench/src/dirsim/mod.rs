@@ -15,6 +15,7 @@ mod policy;
 mod replay;
 mod simulated_calls;
 mod simulation;
+mod table;
 mod text;
 mod trace_error;
 

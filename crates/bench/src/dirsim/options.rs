@@ -1,29 +1,18 @@
-//! The command line of the simulator, and its table.
+//! The command line of the simulator.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use serde_json::{Value, json};
 
 use super::import::{self, Format};
+use super::table::{OutcomeTable, Variant, VariantOutcome};
 use super::text::microseconds;
-use super::{Actor, Event, Pattern, PolicyName, Settings, SimulatedCalls, simulate};
-use crate::number;
-use crate::report::plot;
+use super::{Actor, Event, Pattern, PolicyName, Settings, simulate};
 use crate::rng::Rng;
 use crate::stdout::say;
-
-/// Bytes that a server stores for a delegation with notifications and the record of its use
-/// (`cargo xtask bench --directories --rows many`).
-const DELEGATION_BYTES: u64 = 840;
-
-/// The figures of the simulation of 2006.
-const HISTORY: &str = "\nCITI 2006 (Wickman; always, no bound): over 90 % of LOOKUP and \
-    over 95 % of the\nrevalidations saved.\n";
 
 /// Longest delay of a simulated copy of a client behind the client of the trace.
 const SHIFT_MICROSECONDS: u64 = 1_000_000;
@@ -44,9 +33,9 @@ pub struct Options {
     #[arg(long)]
     local: bool,
     /// Simulate this many clients for each client of the trace, each at another time within a
-    /// second
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    clients: u32,
+    /// second; may be given more than once
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    clients: Vec<u32>,
     /// Rounds of a pattern
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
@@ -56,9 +45,10 @@ pub struct Options {
     /// Most directories that a client remembers; may be given more than once
     #[arg(long, value_name = "N", default_value = "10000")]
     cached_directories: Vec<usize>,
-    /// The server tells holders of changes, gathered for so long (CB_NOTIFY), instead of recalling
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    notify_delay: Option<u64>,
+    /// The server tells holders of changes, gathered for so long (CB_NOTIFY), instead of recalling;
+    /// may be given more than once, and `recall` among them [default: recall]
+    #[arg(long, value_name = "SECONDS", value_parser = OnChange::parse)]
+    notify_delay: Vec<OnChange>,
     /// Time for which a client believes a directory without a delegation (actimeo of nfs(5))
     /// [default: 30 to 60]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -72,7 +62,8 @@ pub struct Options {
     /// Write the trace to this file, in the project's own format
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Draw the calls that are saved over the directories remembered (SVG)
+    /// Draw the calls that are saved (SVG) over the directories remembered, the clients or the
+    /// delays, of which several were given
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Write JSON, for programs
@@ -84,13 +75,30 @@ fn seconds(text: &str) -> Result<u64, String> {
     microseconds(text).ok_or_else(|| format!("`{text}` are no seconds, as 0.5 or 30"))
 }
 
-/// A row of the table.
-struct PolicyOutcome {
-    policy: PolicyName,
-    cached_directories: usize,
-    tally: SimulatedCalls,
-    /// The calls of the same clients without delegations.
-    before: SimulatedCalls,
+/// The server's answer, for a holder, to a change of the directory by another client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnChange {
+    /// It recalls the delegation.
+    Recall,
+    /// It sends the changes of so many microseconds together (CB_NOTIFY).
+    Notify(u64),
+}
+
+impl OnChange {
+    fn parse(text: &str) -> Result<Self, String> {
+        let delay = microseconds(text).map(Self::Notify);
+        delay.or((text == "recall").then_some(Self::Recall)).ok_or_else(|| {
+            format!("`{text}` is neither a number of seconds, as 0.5 or 30, nor `recall`")
+        })
+    }
+
+    /// The delay of notifications in microseconds, if there are any.
+    pub(super) const fn delay(self) -> Option<u64> {
+        match self {
+            Self::Recall => None,
+            Self::Notify(delay) => Some(delay),
+        }
+    }
 }
 
 /// Simulates, and prints the table.
@@ -99,34 +107,37 @@ struct PolicyOutcome {
 /// A trace cannot be read, or a file cannot be written.
 pub fn command(options: &Options) -> Result<ExitCode> {
     ensure!(!options.cached_directories.contains(&0), "--cached-directories must be 1 at least");
-    let (events, skipped) = options.events()?;
+    let (trace, skipped) = options.trace()?;
+    let events = options.events_of(options.fewest_clients(), &trace);
     ensure!(!events.is_empty(), "the trace has no event: is --format the right one?");
     if let Some(path) = &options.write {
         fs::write(path, super::write(&events)).with_context(|| path.display().to_string())?;
     }
-    let rows = options.rows(&events);
+    let table = OutcomeTable { rows: options.rows(&trace), events: events.len(), skipped };
     if let Some(path) = &options.plot {
-        fs::write(path, drawn(&rows)).with_context(|| path.display().to_string())?;
+        fs::write(path, table.plot()).with_context(|| path.display().to_string())?;
     }
-    let text = if options.json {
-        format!("{:#}\n", as_json(&rows, events.len(), skipped))
-    } else {
-        as_text(options, &rows, (events.len(), skipped))
-    };
+    let text = if options.json { format!("{:#}\n", table.json()) } else { table.text() };
     say(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Options {
-    /// The events of all clients, and the number of lines that were left out.
-    fn events(&self) -> Result<(Vec<Event>, usize)> {
-        let (events, skipped) = match self.pattern {
-            Some(pattern) => {
-                return Ok((pattern.trace(self.seed, self.clients, self.rounds), 0));
-            }
-            None => self.read()?,
-        };
-        Ok((self.repeated(&events), skipped))
+    /// The events of the files, and the number of lines that were left out; none for a pattern.
+    fn trace(&self) -> Result<(Vec<Event>, usize)> {
+        if self.pattern.is_some() { Ok((Vec::new(), 0)) } else { self.read() }
+    }
+
+    fn fewest_clients(&self) -> u32 {
+        self.clients.iter().copied().min().unwrap_or(1)
+    }
+
+    /// The events of the pattern, or of so many clients for each one of the trace.
+    fn events_of(&self, clients: u32, trace: &[Event]) -> Vec<Event> {
+        match self.pattern {
+            Some(pattern) => pattern.trace(self.seed, clients, self.rounds),
+            None => self.repeated(clients, trace),
+        }
     }
 
     fn read(&self) -> Result<(Vec<Event>, usize)> {
@@ -152,14 +163,14 @@ impl Options {
     }
 
     /// Repeats the events for more clients.
-    fn repeated(&self, events: &[Event]) -> Vec<Event> {
+    fn repeated(&self, clients: u32, events: &[Event]) -> Vec<Event> {
         let number = |event: &Event| match event.actor {
             Actor::Client(number) => number,
             Actor::Local => 0,
         };
         let known = events.iter().map(number).max().unwrap_or(0);
         let mut all = events.to_vec();
-        for copy in 1..self.clients {
+        for copy in 1..clients {
             let shift = Rng::branch(self.seed, copy.into()).below(SHIFT_MICROSECONDS);
             let moved = |event: &Event| {
                 let Actor::Client(number) = event.actor else { return None };
@@ -173,125 +184,51 @@ impl Options {
         all
     }
 
-    fn rows(&self, events: &[Event]) -> Vec<PolicyOutcome> {
-        use PolicyName::{Adaptive, Always, Never, SecondAsk};
-        let all = [Never, Always, SecondAsk, Adaptive];
-        let policies = if self.policy.is_empty() { &all[..] } else { &self.policy };
+    fn rows(&self, trace: &[Event]) -> Vec<VariantOutcome> {
         let mut rows = Vec::new();
-        for cached_directories in self.cached_directories.iter().copied() {
-            let before = simulate(self.settings(Never, cached_directories), events);
-            for policy in policies.iter().copied() {
-                let tally = simulate(self.settings(policy, cached_directories), events);
-                rows.push(PolicyOutcome { policy, cached_directories, tally, before });
+        for clients in self.clients.iter().copied() {
+            let events = self.events_of(clients, trace);
+            for cached_directories in self.cached_directories.iter().copied() {
+                rows.extend(self.rows_of((clients, cached_directories), &events));
             }
         }
         rows
     }
 
-    fn settings(&self, policy: PolicyName, cached_directories: usize) -> Settings {
+    /// The rows of a number of clients that each remember a number of directories.
+    fn rows_of(
+        &self,
+        (clients, cached_directories): (u32, usize),
+        events: &[Event],
+    ) -> Vec<VariantOutcome> {
+        use PolicyName::{Adaptive, Always, Never, SecondAsk};
+        let all = [Never, Always, SecondAsk, Adaptive];
+        let policies = if self.policy.is_empty() { &all[..] } else { &self.policy };
+        let recall = [OnChange::Recall];
+        let on_changes =
+            if self.notify_delay.is_empty() { &recall } else { &self.notify_delay[..] };
+        let of = |policy, on_change| Variant { policy, clients, cached_directories, on_change };
+        let before = simulate(self.settings(&of(Never, OnChange::Recall)), events);
+        let variants = on_changes
+            .iter()
+            .flat_map(|on_change| policies.iter().map(move |policy| of(*policy, *on_change)));
+        let outcome = |variant| {
+            let tally = simulate(self.settings(&variant), events);
+            VariantOutcome { variant, tally, before }
+        };
+        variants.map(outcome).collect()
+    }
+
+    fn settings(&self, variant: &Variant) -> Settings {
         let usual = Settings::default();
         let believed_microseconds =
             self.actimeo.map_or(usual.believed_microseconds, |time| (time, time));
         Settings {
-            policy,
-            cached_directories,
+            policy: variant.policy,
+            cached_directories: variant.cached_directories,
             believed_microseconds,
-            notification_delay_microseconds: self.notify_delay,
+            notification_delay_microseconds: variant.on_change.delay(),
             delegations_max: self.delegations_max,
         }
     }
-}
-
-impl PolicyOutcome {
-    fn name(&self) -> String {
-        use clap::ValueEnum as _;
-        self.policy.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
-    }
-
-    /// Calls that happen only because of delegations.
-    const fn caused(&self) -> u64 {
-        let calls = &self.tally.calls;
-        let again = calls.changes - self.before.calls.changes;
-        calls.recalls + calls.returns + calls.notifications + again
-    }
-}
-
-fn as_text(options: &Options, rows: &[PolicyOutcome], (events, skipped): (usize, usize)) -> String {
-    let mut text = format!("{events} events");
-    if skipped > 0 {
-        // Writing to a String does not fail.
-        let _ = write!(text, ", {skipped} lines left out");
-    }
-    let bound = match options.notify_delay {
-        Some(delay) => format!("{} s under a delegation", delay as f64 / 1e6),
-        None => "none under a delegation".to_owned(),
-    };
-    let _ = writeln!(text, "; staleness: {bound}, else the time for which clients believe\n");
-    let _ = writeln!(
-        text,
-        "{:<11} {:>11} {:>9} {:>8} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8} {:>10} {:>7}",
-        "policy",
-        "directories",
-        "calls",
-        "saved",
-        "LOOKUP",
-        "GETATTR",
-        "READDIR",
-        "caused",
-        "recalls",
-        "held",
-        "memory",
-        "stale"
-    );
-    for row in rows {
-        let SimulatedCalls { calls, held_max, stale_answers, .. } = row.tally;
-        let _ = writeln!(
-            text,
-            "{:<11} {:>11} {:>9} {:>8} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8} {:>10} {:>7}",
-            row.name(),
-            row.cached_directories,
-            calls.total(),
-            number::percent(row.tally.saved(&row.before)),
-            calls.lookups,
-            calls.getattrs,
-            calls.readdirs,
-            row.caused(),
-            calls.recalls,
-            held_max,
-            number::bytes((held_max * DELEGATION_BYTES) as f64),
-            stale_answers,
-        );
-    }
-    text + HISTORY
-}
-
-fn as_json(rows: &[PolicyOutcome], events: usize, skipped: usize) -> Value {
-    let row = |row: &PolicyOutcome| {
-        json!({
-            "policy": row.name(),
-            "cached_directories": row.cached_directories,
-            "saved": row.tally.saved(&row.before),
-            "caused": row.caused(),
-            "memory_bytes": row.tally.held_max * DELEGATION_BYTES,
-            "tally": row.tally,
-            "without_delegations": row.before,
-        })
-    };
-    let rows: Vec<Value> = rows.iter().map(row).collect();
-    json!({ "events": events, "skipped": skipped, "rows": rows })
-}
-
-/// The calls saved by each policy over the directories that a client remembers.
-fn drawn(rows: &[PolicyOutcome]) -> String {
-    let mut lines: Vec<plot::NamedPoints> = Vec::new();
-    for row in rows.iter().filter(|row| row.policy != PolicyName::Never) {
-        let point = (row.cached_directories as f64, row.tally.saved(&row.before));
-        match lines.iter_mut().find(|(name, _)| *name == row.name()) {
-            Some((_, points)) => points.push(point),
-            None => lines.push((row.name(), vec![point])),
-        }
-    }
-    lines.iter_mut().for_each(|(_, points)| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    let axes = ("directories that a client remembers", "calls saved");
-    plot::parts("Calls saved by directory delegations", axes, &lines)
 }

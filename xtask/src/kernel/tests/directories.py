@@ -16,6 +16,8 @@ CHANGES = {
     "rename": ("mv old new", {"sub", "new"}),
     "remove": ("rm old", {"sub"}),
     "rmdir": ("rmdir sub", {"old"}),
+    "chmod": ("chmod 700 .", {"old", "sub"}),
+    "away": ("mv old ../d/away", {"sub"}),
 }
 
 

@@ -194,9 +194,9 @@ pub(crate) enum Command {
     /// in the folder `conflicts` of the cache, and the log says so.
     ///
     /// The command ends once DIR can be used, and leaves a program behind that serves it until
-    /// `comity umount DIR`. As root all users of the machine may use the mount, each with his own
-    /// rights; an ordinary user mounts by fusermount3, and for himself. In /etc/fstab the type is
-    /// `comity`.
+    /// `comity umount DIR`. As root all users of the machine may use the mount, each with
+    /// their own rights; an ordinary user mounts by fusermount3, for that user alone. In /etc/fstab
+    /// the type is `comity`.
     ///
     /// Exits with 0 once it is mounted, with 1 if it cannot be, with 2 if the arguments are wrong;
     /// as `mount.comity` with 32 and 1 as mount(8) has them.
@@ -223,8 +223,8 @@ pub(crate) enum Command {
     /// and run with --no-local-locks. The server of the state folder hands the exports
     /// over: it keeps callers waiting, sends the state of the clients, and refers clients to the
     /// other server (NFS4ERR_MOVED, fs_locations). Clients of NFSv4 that follow keep their opens,
-    /// locks and delegations and reclaim nothing. NFSv3 has no such message: its clients have to
-    /// mount from the other server.
+    /// locks and delegations and reclaim nothing. Clients of NFSv3 cannot be referred: they have to
+    /// mount from the other server, or --proxy-for forwards their calls to it for a time.
     ///
     /// If something fails before the other server has taken the exports, they are served as before.
     /// If no answer arrives, calls to these exports wait until it has told whether it took them.

@@ -25,7 +25,7 @@ const DELEGATION_BYTES: u64 = 840;
 const HISTORY: &str = "\nCITI 2006 (Wickman; always, no bound): over 90 % of LOOKUP and \
     over 95 % of the\nrevalidations saved.\n";
 
-/// Longest delay of a simulated copy of a client behind the client of the trace.
+/// Longest delay of a simulated copy of a client after the client of the trace.
 const SHIFT_MICROSECONDS: u64 = 1_000_000;
 
 /// The trace, and the simulated servers.

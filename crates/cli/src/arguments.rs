@@ -14,7 +14,7 @@ use comity_state::Limits;
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
 use crate::cluster_arguments::{ClusterArguments, ClusterCommand};
-use crate::common_arguments::{Json, Source, State};
+use crate::common_arguments::{Json, Source, StateFolderArguments};
 use crate::data_server_arguments::DataServer;
 use crate::explain_arguments::Explain;
 use crate::far_arguments::FarServer;
@@ -387,7 +387,7 @@ pub(crate) struct Serve {
     pub(crate) decisions_per_key: usize,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     /// Log level: off, error, warn, info, debug or trace, also for a part only, as in
     /// info,comity_server=debug [default: info]
@@ -406,7 +406,7 @@ pub(crate) struct Check {
     pub(crate) source: Source,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     #[command(flatten)]
     pub(crate) json: Json,
@@ -423,7 +423,7 @@ pub(crate) struct Exports {
     pub(crate) client: IpAddr,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     #[command(flatten)]
     pub(crate) json: Json,
@@ -433,7 +433,7 @@ pub(crate) struct Exports {
 #[derive(Debug, Args)]
 pub(crate) struct Running {
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -469,7 +469,7 @@ pub(crate) struct MountCommand {
     pub(crate) log: String,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`Command::Umount`].
@@ -488,7 +488,7 @@ pub(crate) struct UmountCommand {
     pub(crate) here: bool,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`Command::Clients`].
@@ -501,7 +501,7 @@ pub(crate) struct Clients {
     #[arg(long)]
     pub(crate) waits: bool,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -513,7 +513,7 @@ pub(crate) struct Evict {
     #[arg(value_name = "CLIENT")]
     pub(crate) client: String,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -526,7 +526,7 @@ pub(crate) struct Log {
     #[arg(value_name = "LEVEL", value_parser = level)]
     pub(crate) level: Option<String>,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`Command::Completions`].

@@ -38,7 +38,7 @@ pub use volume::{sections_of, volume_bytes};
 const PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 700);
 
 /// Bytes that stand for a handle in the arguments of a call: its length and name. The two bytes
-/// behind them say which of the handles seen so far it is.
+/// after them say which of the handles seen so far it is.
 pub const HANDLE: [u8; 6] = [0, 0, 0, 4, b'f', b'h'];
 
 /// Most handles that are remembered.

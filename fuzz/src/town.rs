@@ -38,7 +38,7 @@ const LIMITS: Limits = Limits {
 /// Files with which clients work: `/export/a` and so on.
 const FILES: [&[u8]; 3] = [b"a", b"b", b"c"];
 
-/// The bytes of an input, one after the other; zeros behind its end.
+/// The bytes of an input, one after the other; zeros after its end.
 pub(crate) struct Bytes<'i>(pub(crate) &'i [u8]);
 
 impl<'i> Bytes<'i> {

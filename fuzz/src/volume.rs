@@ -5,7 +5,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 /// The magic and the version in front of the sections of a volume.
 const HEAD: &[u8] = b"comityst\0\0\0\x01";
 
-/// Bytes of the checksum behind them.
+/// Bytes of the checksum after them.
 const CHECKSUM_BYTES: usize = 16;
 
 /// The bytes of a volume with these sections: an input need not guess the checksum.

@@ -43,7 +43,7 @@ pub(crate) mod watch {
         });
     }
 
-    /// Returns the number of such calls of a thread.
+    /// Returns the number of blocking calls of a thread.
     pub(crate) fn sleeps_of(thread: ThreadId) -> usize {
         sleeps().as_ref().and_then(|sleeps| sleeps.get(&thread).copied()).unwrap_or_default()
     }

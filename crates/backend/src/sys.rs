@@ -240,7 +240,7 @@ pub(crate) fn read_append(
         )
     };
     let read = usize::try_from(result).map_err(|_| last_error())?;
-    // SAFETY: the kernel has filled `read` bytes behind the old length, within the capacity.
+    // SAFETY: the kernel has filled `read` bytes after the old length, within the capacity.
     unsafe { bytes.set_len(bytes.len() + read.min(count)) };
     Ok(read)
 }
@@ -426,7 +426,7 @@ pub(crate) fn next_signal(signals: BorrowedFd<'_>) -> Result<Option<RawFd>> {
 /// names.
 const CHANGES: u64 = libc::FAN_ATTRIB | libc::FAN_MOVE_SELF;
 
-/// Reported events of marked directories: the same, and changes of the names in them.
+/// Reported events of marked directories: those of files, and changes of the names in them.
 const DIRECTORY_CHANGES: u64 = CHANGES
     | libc::FAN_CREATE
     | libc::FAN_DELETE

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use comity_backend::{LeaseWatch, Passthrough, PassthroughOptions};
 use comity_vfs::{AsServer, FileHold, Fs, LocalLocks, LocalUse, Result, Status};
@@ -45,9 +46,12 @@ fn as_nobody(test: &str, work: fn()) {
 
 /// Repeats a call while it is answered with `Delay`: searches of the tree are limited in rate.
 fn patiently<T>(verb: impl Fn() -> Result<T>) -> Result<T> {
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         match verb() {
-            Err(Status::Delay) => std::thread::sleep(std::time::Duration::from_millis(10)),
+            Err(Status::Delay) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             outcome => return outcome,
         }
     }

@@ -391,7 +391,9 @@ fn a_group_that_the_kernel_does_not_know_is_refused() {
         .unwrap();
     let process = format!("/proc/{}", child.id());
     let namespace = |process: &str| std::fs::read_link(format!("{process}/ns/user")).unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while namespace(&process) == namespace("/proc/self") {
+        assert!(std::time::Instant::now() < deadline, "unshare makes no namespace");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     std::fs::write(format!("{process}/uid_map"), "0 0 65536").unwrap();

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The bytes of the xid in an encoded call, behind the record mark.
+/// The bytes of the xid in an encoded call, after the record mark.
 pub(crate) const XID: Range<usize> = 4..8;
 
 /// The calls of a load, all of one operation against one server, used in turn.
@@ -37,7 +37,7 @@ pub enum Order {
 
 /// The slot of a call, with the stateid that the slot has learned.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Turn {
+pub struct CallSlot {
     /// The number of this call among all calls of the load.
     pub number: u64,
     /// A number that no other outstanding call has.
@@ -98,9 +98,9 @@ pub struct Template {
 pub struct Expectation {
     /// The length of the reply in bytes, without the record mark.
     pub length: usize,
-    /// The bytes from number 4 on, behind the xid.
+    /// The bytes from number 4 on, after the xid.
     pub head: Vec<u8>,
-    /// Samples of the reply behind the head, mostly of data, each with its offset.
+    /// Samples of the reply after the head, mostly of data, each with its offset.
     pub samples: Vec<(usize, [u8; 8])>,
 }
 
@@ -119,7 +119,7 @@ impl Template {
 
 impl CallTemplates {
     /// The number of the template for a call.
-    pub fn choose(&self, turn: Turn) -> usize {
+    pub fn choose(&self, turn: CallSlot) -> usize {
         let all = self.templates.len();
         match self.order {
             Order::Shared => (turn.number % all as u64) as usize,
@@ -273,8 +273,8 @@ mod tests {
         let order = Order::Own(2);
         let script =
             CallTemplates { templates, order, sequenced_at: Some(8), ..CallTemplates::default() };
-        assert_eq!(script.choose(Turn { number: 77, place: 1, before: 4 }), 2);
-        assert_eq!(script.choose(Turn { number: 78, place: 1, before: 5 }), 3);
+        assert_eq!(script.choose(CallSlot { number: 77, place: 1, before: 4 }), 2);
+        assert_eq!(script.choose(CallSlot { number: 78, place: 1, before: 5 }), 3);
         let place = SlotPlace { sessionid: [9; 16], sequenceid: 3, slotid: 4, highest: 5 };
         let mut stamp = Stamp { place, ..Stamp::default() };
         let mut reply = vec![0; 60];

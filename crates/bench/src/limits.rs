@@ -9,7 +9,7 @@ pub const DEPTH_MAX: usize = 1 << 16;
 /// rarely moved.
 pub const INBOX_BYTES: usize = 2 * REPLY_BYTES_MAX;
 
-/// Larger payloads are sent from their buffer, smaller ones are copied behind their call; in bytes.
+/// Larger payloads are sent from their buffer, smaller ones are copied after their call; in bytes.
 pub const PAYLOAD_COPIED_MAX: usize = 16 * 1024;
 
 /// Most pieces in one send.

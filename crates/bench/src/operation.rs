@@ -26,7 +26,7 @@ pub enum Operation {
     InSession(InSession),
 }
 
-/// One kind of COMPOUND in a session of NFS version 4.1, behind SEQUENCE and PUTFH.
+/// One kind of COMPOUND in a session of NFS version 4.1, after SEQUENCE and PUTFH.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InSession {
     /// The attributes that Linux asks for, of the small files in turn.

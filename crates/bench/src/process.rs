@@ -16,11 +16,11 @@ const END_SECONDS: u64 = 5;
 
 /// A process that is measured; dropping this value ends it.
 #[derive(Debug)]
-pub struct Server {
+pub struct StartedServer {
     child: Child,
 }
 
-impl Server {
+impl StartedServer {
     /// Starts a command on some processors only.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for StartedServer {
     fn drop(&mut self) {
         let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
         let deadline = Instant::now() + Duration::from_secs(END_SECONDS);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use comity_bench::compare::compare;
 use comity_bench::suite::{
-    Environment, Outcome, Parameters, Preset, Round, SCHEMA, Sample, TargetKind, TargetRecord,
+    Environment, Parameters, Preset, Round, SCHEMA, Sample, SuiteOutcome, TargetKind, TargetRecord,
     Unit, WorkloadRecord,
 };
 
@@ -28,7 +28,7 @@ fn sample(metric: &str, value: f64, unit: Unit) -> Sample {
 }
 
 /// A result of four rounds; their rates and times vary around these values by the fraction `swing`.
-fn outcome(target: &str, rate: f64, seconds: f64, swing: f64) -> Outcome {
+fn outcome(target: &str, rate: f64, seconds: f64, swing: f64) -> SuiteOutcome {
     let rounds = [-1.0, -0.3, 0.4, 0.9].iter().enumerate().map(|(number, side)| {
         let near = 1.0 + swing * side;
         let samples = vec![
@@ -53,7 +53,7 @@ fn outcome(target: &str, rate: f64, seconds: f64, swing: f64) -> Outcome {
         parameters: Parameters::default(),
         rounds: rounds.collect(),
     };
-    Outcome {
+    SuiteOutcome {
         schema: SCHEMA,
         tool: String::new(),
         started: 0,

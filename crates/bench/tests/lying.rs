@@ -7,13 +7,13 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use comity_bench::suite::Outcome;
+use comity_bench::suite::SuiteOutcome;
 use common::watched::{Lie, Watched};
 use common::{chosen, names, plan, run};
 use tempfile::TempDir;
 
 /// Runs two workloads on a target that misbehaves. The first workload ends before it does.
-fn caught(lie: Lie, second: &str) -> (String, Outcome, TempDir) {
+fn caught(lie: Lie, second: &str) -> (String, SuiteOutcome, TempDir) {
     let (place, output) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let target = Watched::new(place.path(), lie);
     let workloads = vec![chosen("lsr", &[]), chosen(second, &[])];
@@ -21,7 +21,7 @@ fn caught(lie: Lie, second: &str) -> (String, Outcome, TempDir) {
     (ran.unwrap_err(), outcome, place)
 }
 
-fn is_kept(outcome: &Outcome, failed: &str, message: &str) {
+fn is_kept(outcome: &SuiteOutcome, failed: &str, message: &str) {
     assert!(!outcome.complete);
     assert!(outcome.workloads[0].rounds[0].complete, "the first workload is lost");
     assert!(!outcome.workloads[0].rounds[0].samples.is_empty());

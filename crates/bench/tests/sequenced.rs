@@ -4,7 +4,7 @@
 
 mod served;
 
-use comity_bench::call_templates::{CallTemplates, SlotPlace, Stamp, Turn};
+use comity_bench::call_templates::{CallSlot, CallTemplates, SlotPlace, Stamp};
 use comity_bench::fixture_tree::FixtureTree;
 use comity_bench::prober::Pages;
 use comity_bench::prober::nfs4::Prober;
@@ -41,7 +41,7 @@ fn made(operation: InSession) -> CallTemplates {
         let stamp = &mut stamps[slotid as usize];
         *stamp = Stamp { xid: number, place, ..*stamp };
         let (place, before) = (slotid as usize, before as usize);
-        let template = script.choose(Turn { number: number.into(), place, before });
+        let template = script.choose(CallSlot { number: number.into(), place, before });
         call.clear();
         script.encode(template, stamp, &mut call);
         let reply = session.wire.answer(&call).unwrap();

@@ -32,6 +32,12 @@ impl FileTurn {
             |state| (!replace(&mut state.is_taken, true)).then(|| FileTurnGuard(self)),
         )
     }
+
+    /// Returns the number of threads that wait for the turn.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.len()
+    }
 }
 
 impl Drop for FileTurnGuard<'_> {

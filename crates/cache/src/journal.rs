@@ -81,7 +81,7 @@ impl Journal {
     /// Those of the disk.
     pub(crate) fn open(medium: Arc<dyn Medium>) -> io::Result<(Self, Vec<Left>)> {
         let (records, end) = read_all(medium.as_ref())?;
-        // A record behind a torn one would be taken up after a later crash.
+        // A record after a torn one would be taken up after a later crash.
         if medium.length(PATH)? > end {
             medium.truncate(PATH, end)?;
         }

@@ -224,10 +224,10 @@ impl DirtyFiles {
         }
     }
 
-    /// The number of users of a file.
+    /// The number of threads that wait to send data of a file.
     #[cfg(test)]
-    pub(crate) fn users(&self, node: &Handle) -> usize {
-        self.lock().get(node).map_or(0, |known| known.users)
+    pub(crate) fn waiting_senders(&self, node: &Handle) -> usize {
+        self.lock().get(node).map_or(0, |known| known.file.turn.waiting())
     }
 
     /// Returns all files.

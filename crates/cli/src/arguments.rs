@@ -14,7 +14,7 @@ use comity_state::Limits;
 use comity_daemon::{REPLY_CACHE_BYTES_MIN, Spoken, logging};
 
 use crate::cluster_arguments::{ClusterArguments, ClusterCommand};
-use crate::common_arguments::{Json, Source, State};
+use crate::common_arguments::{Json, Source, StateFolderArguments};
 use crate::data_server_arguments::DataServer;
 use crate::explain_arguments::Explain;
 use crate::far_arguments::FarServer;
@@ -194,9 +194,9 @@ pub(crate) enum Command {
     /// in the folder `conflicts` of the cache, and the log says so.
     ///
     /// The command ends once DIR can be used, and leaves a program behind that serves it until
-    /// `comity umount DIR`. As root all users of the machine may use the mount, each with his own
-    /// rights; an ordinary user mounts by fusermount3, and for himself. In /etc/fstab the type is
-    /// `comity`.
+    /// `comity umount DIR`. As root all users of the machine may use the mount, each with
+    /// their own rights; an ordinary user mounts by fusermount3, for that user alone. In /etc/fstab
+    /// the type is `comity`.
     ///
     /// Exits with 0 once it is mounted, with 1 if it cannot be, with 2 if the arguments are wrong;
     /// as `mount.comity` with 32 and 1 as mount(8) has them.
@@ -223,8 +223,8 @@ pub(crate) enum Command {
     /// and run with --no-local-locks. The server of the state folder hands the exports
     /// over: it keeps callers waiting, sends the state of the clients, and refers clients to the
     /// other server (NFS4ERR_MOVED, fs_locations). Clients of NFSv4 that follow keep their opens,
-    /// locks and delegations and reclaim nothing. NFSv3 has no such message: its clients have to
-    /// mount from the other server.
+    /// locks and delegations and reclaim nothing. Clients of NFSv3 cannot be referred: they have to
+    /// mount from the other server, or --proxy-for forwards their calls to it for a time.
     ///
     /// If something fails before the other server has taken the exports, they are served as before.
     /// If no answer arrives, calls to these exports wait until it has told whether it took them.
@@ -387,7 +387,7 @@ pub(crate) struct Serve {
     pub(crate) decisions_per_key: usize,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     /// Log level: off, error, warn, info, debug or trace, also for a part only, as in
     /// info,comity_server=debug [default: info]
@@ -406,7 +406,7 @@ pub(crate) struct Check {
     pub(crate) source: Source,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     #[command(flatten)]
     pub(crate) json: Json,
@@ -423,7 +423,7 @@ pub(crate) struct Exports {
     pub(crate) client: IpAddr,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     #[command(flatten)]
     pub(crate) json: Json,
@@ -433,7 +433,7 @@ pub(crate) struct Exports {
 #[derive(Debug, Args)]
 pub(crate) struct Running {
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -469,7 +469,7 @@ pub(crate) struct MountCommand {
     pub(crate) log: String,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`Command::Umount`].
@@ -488,7 +488,7 @@ pub(crate) struct UmountCommand {
     pub(crate) here: bool,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`Command::Clients`].
@@ -501,7 +501,7 @@ pub(crate) struct Clients {
     #[arg(long)]
     pub(crate) waits: bool,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -513,7 +513,7 @@ pub(crate) struct Evict {
     #[arg(value_name = "CLIENT")]
     pub(crate) client: String,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -526,7 +526,7 @@ pub(crate) struct Log {
     #[arg(value_name = "LEVEL", value_parser = level)]
     pub(crate) level: Option<String>,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`Command::Completions`].

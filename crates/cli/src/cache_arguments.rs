@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::common_arguments::{Json, State};
+use crate::common_arguments::{Json, StateFolderArguments};
 
 /// See [`crate::arguments::Command::Cache`].
 #[derive(Debug, Subcommand)]
@@ -48,7 +48,7 @@ pub(crate) struct CacheStatus {
     #[arg(short = 'w', long)]
     pub(crate) watch: bool,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -60,7 +60,7 @@ pub(crate) struct CacheFiles {
     #[arg(value_name = "PATH", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -72,7 +72,7 @@ pub(crate) struct CacheVerify {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -58,7 +58,7 @@ const HEAD: &str = "\
 CLIENT            NFS  ADDRESS          AGE      SILENT   SESSIONS  OPENS   LOCKS   DELEGATIONS  \
 DIRECTORIES  STATE      NAME; WAITS FOR";
 
-fn all(state: &common_arguments::State, out: &mut impl Write) -> Result<()> {
+fn all(state: &common_arguments::StateFolderArguments, out: &mut impl Write) -> Result<()> {
     let mut head = format!("{HEAD}\n");
     each_page(state, |clients| {
         write!(out, "{}", std::mem::take(&mut head))?;
@@ -66,7 +66,7 @@ fn all(state: &common_arguments::State, out: &mut impl Write) -> Result<()> {
     })
 }
 
-fn all_json(state: &common_arguments::State, out: &mut impl Write) -> Result<()> {
+fn all_json(state: &common_arguments::StateFolderArguments, out: &mut impl Write) -> Result<()> {
     let (mut begin, mut separator) = ("[", "");
     each_page(state, |clients| {
         write!(out, "{begin}")?;
@@ -83,7 +83,7 @@ fn all_json(state: &common_arguments::State, out: &mut impl Write) -> Result<()>
 
 /// Requests the list of clients page by page; fails if no server answers.
 fn each_page(
-    state: &common_arguments::State,
+    state: &common_arguments::StateFolderArguments,
     mut each: impl FnMut(&Value) -> Result<()>,
 ) -> Result<()> {
     let mut after = None;
@@ -141,7 +141,11 @@ fn standing(client: &Value) -> &'static str {
     }
 }
 
-fn one(state: &common_arguments::State, client: &str, out: &mut impl Write) -> Result<()> {
+fn one(
+    state: &common_arguments::StateFolderArguments,
+    client: &str,
+    out: &mut impl Write,
+) -> Result<()> {
     let first = each_state(state, client, |answer| {
         if answer["client"].is_object() {
             writeln!(out, "{HEAD}\n{}", row(&answer["client"]))?;
@@ -154,7 +158,11 @@ fn one(state: &common_arguments::State, client: &str, out: &mut impl Write) -> R
     left_off(&first, out)
 }
 
-fn one_json(state: &common_arguments::State, client: &str, out: &mut impl Write) -> Result<()> {
+fn one_json(
+    state: &common_arguments::StateFolderArguments,
+    client: &str,
+    out: &mut impl Write,
+) -> Result<()> {
     let mut separator = "";
     each_state(state, client, |answer| {
         if answer["client"].is_object() {
@@ -176,7 +184,7 @@ fn one_json(state: &common_arguments::State, client: &str, out: &mut impl Write)
 
 /// Requests the state of a client page by page; returns the first answer.
 fn each_state(
-    state: &common_arguments::State,
+    state: &common_arguments::StateFolderArguments,
     client: &str,
     mut each: impl FnMut(&Value) -> Result<()>,
 ) -> Result<Value> {
@@ -195,7 +203,7 @@ fn each_state(
 }
 
 fn waits(
-    state: &common_arguments::State,
+    state: &common_arguments::StateFolderArguments,
     client: Option<String>,
     json: bool,
     out: &mut impl Write,

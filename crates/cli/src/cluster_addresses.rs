@@ -18,7 +18,7 @@ use signal_hook::flag;
 
 use crate::address_announcement::announce;
 use crate::cluster_arguments::ClusterAddresses;
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::control_client;
 use crate::stdout::say;
 
@@ -75,7 +75,7 @@ fn note(last: &mut String, reason: String) {
 }
 
 /// Returns the addresses that belong here, and those that do not, as the head says.
-fn told(state: &State) -> Result<(Vec<IpAddr>, Vec<IpAddr>)> {
+fn told(state: &StateFolderArguments) -> Result<(Vec<IpAddr>, Vec<IpAddr>)> {
     let answer = control_client::ask(state.clone(), &Request::Cluster)?;
     let rows = answer["addresses"].as_array();
     let rows = rows.context("this head has another version: it tells no addresses")?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::common_arguments::{Json, State};
+use crate::common_arguments::{Json, StateFolderArguments};
 
 /// The cluster in which a server is a head.
 #[derive(Debug, Clone, Args)]
@@ -86,7 +86,7 @@ pub(crate) struct ClusterMove {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -105,7 +105,7 @@ pub(crate) struct ClusterDrain {
           value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub(crate) wait_seconds: u64,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -117,7 +117,7 @@ pub(crate) struct ClusterUndrain {
     #[arg(value_name = "HEAD", value_parser = head)]
     pub(crate) head: String,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -129,14 +129,14 @@ pub(crate) struct ClusterAddresses {
     #[arg(long, value_name = "DEVICE", value_parser = device)]
     pub(crate) device: String,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`ClusterCommand::Status`].
 #[derive(Debug, Args)]
 pub(crate) struct ClusterStatus {
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }

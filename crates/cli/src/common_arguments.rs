@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 /// The folder in which a server keeps its persistent state.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct State {
+pub(crate) struct StateFolderArguments {
     /// Folder for the key of the handles, the lock and the control socket [default:
     /// /var/lib/comity as root, else $XDG_STATE_HOME/comity or ~/.local/state/comity]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -67,7 +67,7 @@ pub(crate) fn log(typed: arguments::Log) -> Result<ExitCode> {
 /// # Errors
 /// If no server can be asked.
 pub(crate) fn exports(
-    state: common_arguments::State,
+    state: common_arguments::StateFolderArguments,
     client: IpAddr,
     json: bool,
 ) -> Result<ExitCode> {
@@ -80,7 +80,10 @@ pub(crate) fn exports(
 ///
 /// # Errors
 /// If no server answers there, or the server refuses the request.
-pub(crate) fn ask(typed: common_arguments::State, request: &Request) -> Result<Value> {
+pub(crate) fn ask(
+    typed: common_arguments::StateFolderArguments,
+    request: &Request,
+) -> Result<Value> {
     let folder = settings::state_folder(typed.state_dir, rustix::process::geteuid().is_root())?;
     match control::ask(&control_socket(&folder)?, request) {
         Ok(Answer::Done(value)) => Ok(value),
@@ -109,7 +112,7 @@ pub(crate) fn ask(typed: common_arguments::State, request: &Request) -> Result<V
 /// # Errors
 /// As [`ask`].
 pub(crate) fn follow(
-    state: &common_arguments::State,
+    state: &common_arguments::StateFolderArguments,
     request: &Request,
     under_way: &str,
     mut each: impl FnMut(&Value),

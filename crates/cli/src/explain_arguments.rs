@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use comity_export::Operation;
 
-use crate::common_arguments::{Json, Source, State};
+use crate::common_arguments::{Json, Source, StateFolderArguments};
 
 /// See [`crate::arguments::Command::Explain`].
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub(crate) struct Explain {
     pub(crate) live: bool,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     #[command(flatten)]
     pub(crate) json: Json,

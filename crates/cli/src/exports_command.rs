@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use comity_daemon::{Configuration, offered_json};
+use comity_daemon::{Configuration, visible_exports_json};
 use comity_export::Source;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(crate) fn show(sources: Vec<Source>, client: IpAddr, json: bool) -> Result<E
     match Configuration::to_look_at(sources).load(None) {
         Ok((plan, _)) => {
             plan.learn_name(client);
-            print(&offered_json(&plan, client), json);
+            print(&visible_exports_json(&plan, client), json);
         }
         Err(found) => return Ok(check::refused(&found)),
     }

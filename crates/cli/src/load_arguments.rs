@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::common_arguments::{Json, State};
+use crate::common_arguments::{Json, StateFolderArguments};
 
 /// See [`crate::arguments::Command::Load`].
 #[derive(Debug, Subcommand)]
@@ -78,7 +78,7 @@ pub(crate) struct AdviseArguments {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) proxy_for: Option<u64>,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }
@@ -97,7 +97,7 @@ pub(crate) struct CalibrateArguments {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(crate) seconds: u64,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use crate::common_arguments::{Json, State};
+use crate::common_arguments::{Json, StateFolderArguments};
 
 /// See [`crate::arguments::Command::Migrate`].
 #[derive(Debug, Clone, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct MigrateArguments {
     #[arg(long, conflicts_with_all = ["exports", "to", "proxy_for", "dry_run"])]
     pub(crate) cancel: bool,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }

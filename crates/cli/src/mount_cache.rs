@@ -161,7 +161,7 @@ fn default_root() -> Result<PathBuf> {
     Ok(Path::new(&base).join("comity"))
 }
 
-/// A size in KiB, or with K, M, G or T behind it.
+/// A size in KiB, or with K, M, G or T after it.
 fn bytes(name: &str, value: &str) -> Result<u64> {
     let (digits, unit) = match value.as_bytes().last() {
         Some(b'K') => (value.len() - 1, 1_u64 << 10),

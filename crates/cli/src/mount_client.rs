@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use comity_server::control::{self, Answer, AskError};
 use serde_json::Value;
 
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::mount_request::MountRequest;
 use crate::mount_socket;
 
@@ -35,7 +35,7 @@ impl FoundMount {
     ///
     /// # Errors
     /// If there is none, or it does not answer; the message says what to do.
-    pub(crate) fn of(path: &Path, typed: &State) -> Result<Self> {
+    pub(crate) fn of(path: &Path, typed: &StateFolderArguments) -> Result<Self> {
         let folder = mount_socket::folder(typed)?;
         let mut walk = Walk::to(path);
         let mut passed: Vec<Self> = Vec::new();
@@ -61,7 +61,7 @@ impl FoundMount {
     ///
     /// # Errors
     /// If the user has no folder for the state of programs.
-    pub(crate) fn all(typed: &State) -> Result<Vec<Self>> {
+    pub(crate) fn all(typed: &StateFolderArguments) -> Result<Vec<Self>> {
         let sockets = mount_socket::all(&mount_socket::folder(typed)?).into_iter();
         Ok(sockets.map(|socket| Self { dir: socket.clone(), socket }).collect())
     }

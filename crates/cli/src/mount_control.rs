@@ -15,7 +15,7 @@ use comity_server::control::{Answer, ControlHandler, ControlSocket};
 use comity_vfs::{Cred, Disk, Fs, Handle, Name, Status};
 use serde_json::{Value, json};
 
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::mount_request::{FileVerb, MountRequest};
 use crate::mount_socket;
 
@@ -47,7 +47,7 @@ pub(crate) struct OpenControl {
 
 impl OpenControl {
     /// Opens the socket. A mount without a socket works, too.
-    pub(crate) fn start(typed: &State, control: MountControl) -> Self {
+    pub(crate) fn start(typed: &StateFolderArguments, control: MountControl) -> Self {
         let unsent = Arc::clone(&control.unsent);
         let path = mount_socket::made_folder(typed)
             .map(|folder| mount_socket::path(&folder, &control.dir));

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, Parser};
 
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::{arguments, mount};
 
 /// The name by which mount(8) finds the helper of a type.
@@ -75,7 +75,7 @@ pub(crate) fn run() -> ExitCode {
         foreground: false,
         report: false,
         log: log.to_owned(),
-        state: State { state_dir: None },
+        state: StateFolderArguments { state_dir: None },
     };
     if called.fake {
         return ExitCode::SUCCESS;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::settings;
 
 /// The folder of the sockets below the state folder.
@@ -20,13 +20,13 @@ const ENDING: &str = ".sock";
 ///
 /// # Errors
 /// If the user has no folder for the state of programs.
-pub(crate) fn folder(typed: &State) -> Result<PathBuf> {
+pub(crate) fn folder(typed: &StateFolderArguments) -> Result<PathBuf> {
     let is_root = rustix::process::geteuid().is_root();
     Ok(settings::state_folder(typed.state_dir.clone(), is_root)?.join(FOLDER))
 }
 
 /// Returns the folder of the sockets, and makes it if it is missing. Other users cannot read it.
-pub(crate) fn made_folder(typed: &State) -> Result<PathBuf> {
+pub(crate) fn made_folder(typed: &StateFolderArguments) -> Result<PathBuf> {
     let folder = folder(typed)?;
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.with_context(|| folder.display().to_string())?;

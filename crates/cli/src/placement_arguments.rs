@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::common_arguments::{Json, State};
+use crate::common_arguments::{Json, StateFolderArguments};
 
 /// See [`crate::arguments::Command::Placement`].
 #[derive(Debug, Subcommand)]
@@ -182,7 +182,7 @@ pub(crate) struct PlacementArguments {
     #[arg(value_name = "EXPORT", value_hint = ValueHint::DirPath)]
     pub(crate) export: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
     #[command(flatten)]
     pub(crate) json: Json,
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cache_status::{bytes, counted};
 use crate::clients::text;
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::control_client;
 use crate::placement_pages::{handle, items, placements};
 
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A check of the bytes of mirrors.
 pub(crate) struct ByteCheck<'c> {
-    state: &'c State,
+    state: &'c StateFolderArguments,
     bar: &'c ProgressBar,
     /// The files with two good mirrors or more.
     pub(crate) files: u64,
@@ -80,7 +80,7 @@ struct MirrorRange {
 }
 
 impl<'c> ByteCheck<'c> {
-    pub(crate) const fn new(state: &'c State, bar: &'c ProgressBar) -> Self {
+    pub(crate) const fn new(state: &'c StateFolderArguments, bar: &'c ProgressBar) -> Self {
         Self { state, bar, files: 0, bytes: 0, suspects: Vec::new(), findings: Vec::new() }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cache_status::{bytes, counted};
 use crate::clients::text;
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::placement_arguments::CheckArguments;
 use crate::placement_bytes::{ByteCheck, finding};
 use crate::placement_pages::{ShownPlacement, each_file, each_stored, items, placements};
@@ -77,7 +77,11 @@ pub(crate) fn perform(
 
 /// Lists the data files on each data server of placements. A data server that does not answer is a
 /// finding.
-fn list(state: &State, meant: &[&ShownPlacement], findings: &mut Findings) -> Result<Unclaimed> {
+fn list(
+    state: &StateFolderArguments,
+    meant: &[&ShownPlacement],
+    findings: &mut Findings,
+) -> Result<Unclaimed> {
     let mut unclaimed = Unclaimed::new();
     for placement in meant {
         for (server, address) in &placement.servers {
@@ -112,7 +116,7 @@ fn longest(unclaimed: &Unclaimed) -> u64 {
 
 /// Walks the placed files of an export, and removes their data files from the unclaimed ones.
 fn walk(
-    state: &State,
+    state: &StateFolderArguments,
     placement: &ShownPlacement,
     unclaimed: &mut Unclaimed,
     mut each: impl FnMut(String, &Value) -> Result<()>,
@@ -143,7 +147,11 @@ fn claim(placement: &ShownPlacement, unclaimed: &mut Unclaimed, file: &Value) {
 
 /// Leaves only those names unclaimed whose data files are still there, and to which no file refers
 /// in a second walk either: a file that is renamed during a walk may be missed.
-fn confirm(state: &State, sharing: &[&ShownPlacement], unclaimed: &mut Unclaimed) -> Result<()> {
+fn confirm(
+    state: &StateFolderArguments,
+    sharing: &[&ShownPlacement],
+    unclaimed: &mut Unclaimed,
+) -> Result<()> {
     if longest(unclaimed) == 0 {
         return Ok(());
     }

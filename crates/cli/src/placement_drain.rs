@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::cache_status::{bytes, counted};
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::control_client;
 use crate::placement_arguments::DrainArguments;
 use crate::placement_move::{FileMove, move_file, move_style};
@@ -26,7 +26,7 @@ const WALK_PAUSE: Duration = Duration::from_secs(1);
 
 /// The parts of a drain that stay the same.
 struct Drain<'d> {
-    state: &'d State,
+    state: &'d StateFolderArguments,
     name: &'d str,
     bar: ProgressBar,
 }
@@ -82,7 +82,7 @@ fn meant(typed: &DrainArguments, all: Vec<ShownPlacement>) -> Result<Vec<ShownPl
 }
 
 /// Counts the data files on the data server of each placement. An unreachable one is an error.
-fn stored(state: &State, meant: &[ShownPlacement], name: &str) -> Result<u64> {
+fn stored(state: &StateFolderArguments, meant: &[ShownPlacement], name: &str) -> Result<u64> {
     let mut seen: Vec<&str> = Vec::new();
     let mut count = 0;
     for placement in meant {
@@ -245,7 +245,7 @@ mod tests {
             name: name.to_owned(),
             placements: crate::placement_arguments::PlacementArguments {
                 export: None,
-                state: State { state_dir: None },
+                state: StateFolderArguments { state_dir: None },
                 json: crate::common_arguments::Json { json: false },
             },
         };

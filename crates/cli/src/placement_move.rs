@@ -10,7 +10,7 @@ use indicatif::ProgressStyle;
 use serde_json::Value;
 
 use crate::clients::text;
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::control_client;
 use crate::placement_pages::{handle, placements};
 
@@ -33,7 +33,7 @@ pub(crate) enum FileMove {
 /// # Errors
 /// If no server can be asked any more.
 pub(crate) fn move_file(
-    state: &State,
+    state: &StateFolderArguments,
     (export, file): (&Path, &Value),
     copied: impl Fn(u64),
 ) -> Result<FileMove> {

@@ -7,7 +7,7 @@ use comity_server::control::Request;
 use serde_json::Value;
 
 use crate::clients::text;
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::control_client;
 use crate::placement_arguments::PlacementArguments;
 
@@ -25,7 +25,7 @@ pub(crate) struct ShownPlacement {
 ///
 /// # Errors
 /// If no server can be asked.
-pub(crate) fn placements(state: &State) -> Result<Vec<ShownPlacement>> {
+pub(crate) fn placements(state: &StateFolderArguments) -> Result<Vec<ShownPlacement>> {
     let answer = control_client::ask(state.clone(), &Request::Placements { export: None })?;
     // Two stock servers may be one host that exports two paths.
     let place = |server: &Value| format!("{}{}", text(&server["address"]), text(&server["path"]));
@@ -47,7 +47,7 @@ pub(crate) fn placements(state: &State) -> Result<Vec<ShownPlacement>> {
 /// # Errors
 /// If the data server does not answer, or no server can be asked.
 pub(crate) fn each_stored(
-    state: &State,
+    state: &StateFolderArguments,
     (export, server): (&Path, &str),
     mut each: impl FnMut(&str),
 ) -> Result<()> {
@@ -67,7 +67,7 @@ pub(crate) fn each_stored(
 /// # Errors
 /// If no server can be asked, or a directory cannot be read.
 pub(crate) fn each_file(
-    state: &State,
+    state: &StateFolderArguments,
     export: &Path,
     mut each: impl FnMut(String, &Value) -> Result<()>,
 ) -> Result<()> {
@@ -87,7 +87,7 @@ pub(crate) fn each_file(
 /// # Errors
 /// If no server can be asked, or a directory cannot be read.
 pub(crate) fn each_page(
-    state: &State,
+    state: &StateFolderArguments,
     request: impl Fn(Option<Vec<u8>>, u64) -> Request,
     mut each: impl FnMut(&str, &Value) -> Result<()>,
 ) -> Result<()> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::cache_status::counted;
 use crate::clients::text;
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::control_client;
 use crate::placement_arguments::RebuildArguments;
 use crate::placement_pages::{items, meant_placements, placements};
@@ -95,7 +95,7 @@ fn walk(typed: &RebuildArguments, except: &[String], dry_run: bool) -> Result<Re
 
 /// Passes on the data files of a data server, page by page.
 fn read(
-    state: &State,
+    state: &StateFolderArguments,
     request: impl Fn(u64) -> Request,
     mut each: impl FnMut(&Value),
 ) -> Result<()> {

@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::cache_status::{bytes, counted};
-use crate::common_arguments::State;
+use crate::common_arguments::StateFolderArguments;
 use crate::placement_arguments::PlacementArguments;
 use crate::placement_move::{FileMove, move_file, move_style};
 use crate::placement_pages::{each_file, items, placements};
@@ -45,7 +45,12 @@ pub(crate) fn perform(typed: &PlacementArguments) -> Result<ExitCode> {
 }
 
 impl Resilvered {
-    fn walk(&mut self, state: &State, export: &Path, bar: &ProgressBar) -> Result<()> {
+    fn walk(
+        &mut self,
+        state: &StateFolderArguments,
+        export: &Path,
+        bar: &ProgressBar,
+    ) -> Result<()> {
         each_file(state, export, |path, file| {
             if items(&file["faults"]).all(|fault| fault["kind"] != "degraded") {
                 return Ok(());

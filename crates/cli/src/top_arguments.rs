@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::common_arguments::{Json, State};
+use crate::common_arguments::{Json, StateFolderArguments};
 
 /// See [`crate::arguments::Command::Top`].
 #[derive(Debug, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct TopArguments {
     pub(crate) delay: u16,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     #[command(flatten)]
     pub(crate) json: Json,

@@ -140,7 +140,7 @@ fn locks_that_were_lost_with_the_lease_fail_their_descriptors_and_no_others() {
     flock(&locked, FlockOperation::NonBlockingLockExclusive).unwrap();
     let process = sleeper.process();
     kill_process(process, Signal::STOP).unwrap();
-    thread::sleep(Duration::from_secs(LEASE_SECONDS + 3));
+    // The lease of the suspended client ends meanwhile.
     let taken = other.open("locked");
     let had = || flock(&taken, FlockOperation::NonBlockingLockExclusive).is_ok();
     wait_until("another client has the lock", had);

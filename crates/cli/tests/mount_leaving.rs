@@ -36,7 +36,8 @@ fn an_unmounted_client_is_unknown_to_the_server_and_holds_nothing() {
     assert_eq!(clients(&world), serde_json::json!([]));
     let begun = Instant::now();
     fs::write(world.at_server("file"), "of a program there").unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    // A delegation would have to be recalled first, from a client that does not answer.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 #[test]

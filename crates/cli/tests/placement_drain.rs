@@ -11,7 +11,7 @@ mod common;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use common::placed::{
     try_commit, write,
 };
 use common::raw::Raw;
-use common::{PATIENCE, Place, Running, Said, comity, run};
+use common::{PATIENCE, Place, Running, Said, comity, run, wait_until};
 use serde_json::Value;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -112,15 +112,25 @@ fn write_by_layout(trio: &Trio, client: &str, (file, held): (&Opened, &Layout), 
     }
 }
 
+/// The progress of [`keep_writing`], and a flag that ends it.
+#[derive(Default)]
+struct Writing {
+    rounds: AtomicU64,
+    stop: AtomicBool,
+}
+
 /// Writes to a file until it is told to stop, each time other bytes; returns the last ones.
-fn keep_writing(client: &mut Four, file: &Opened, stop: &AtomicBool) -> Vec<u8> {
+fn keep_writing(client: &mut Four, file: &Opened, writing: &Writing) -> Vec<u8> {
     let (mut whole, mut round) = (text(4 * UNIT), 0_u64);
-    while !stop.load(Ordering::Relaxed) {
+    let begun = Instant::now();
+    while !writing.stop.load(Ordering::Relaxed) {
+        assert!(begun.elapsed() < 4 * PATIENCE, "nobody stops the writer");
         let at = round % 4 * UNIT + round % 1000 * 8;
         let data = round.to_be_bytes();
         patiently(|| write(client, &file.handle, file.stateid, (at, &data)));
         whole[at as usize..][..8].copy_from_slice(&data);
         round += 1;
+        writing.rounds.store(round, Ordering::Relaxed);
     }
     assert!(round > 10, "the writer hardly came to write");
     whole
@@ -153,9 +163,9 @@ fn a_drain_moves_all_files_while_clients_use_them_and_loses_nothing() {
     write_by_layout(&trio, "two", (&file, &held), &longer);
     let mut other = Four::connect(trio.mds.port, 0, "writer");
     let busy = trio.open(&mut other, "busy");
-    let stop = AtomicBool::new(false);
+    let writing = Writing::default();
     let (said, written) = thread::scope(|scope| {
-        let writer = scope.spawn(|| keep_writing(&mut other, &busy, &stop));
+        let writer = scope.spawn(|| keep_writing(&mut other, &busy, &writing));
         let drain = scope.spawn(|| trio.placement(&["drain", "c", "--json"]));
         assert!(holder.listen(PATIENCE, |client| !client.recalled_layouts.is_empty()));
         // The size is told to the metadata server only now.
@@ -164,8 +174,10 @@ fn a_drain_moves_all_files_while_clients_use_them_and_loses_nothing() {
         patiently(|| try_commit(&mut holder, &file, &recalled, 9 * UNIT));
         give_back(&mut holder, &file, &recalled);
         let said = drain.join().unwrap();
-        thread::sleep(Duration::from_millis(300));
-        stop.store(true, Ordering::Relaxed);
+        let rounds = || writing.rounds.load(Ordering::Relaxed);
+        let before = rounds();
+        wait_until("the file is written after the drain", || rounds() > before + 10);
+        writing.stop.store(true, Ordering::Relaxed);
         (said, writer.join().unwrap())
     });
     let answer: Value = serde_json::from_str(&said.out).unwrap();

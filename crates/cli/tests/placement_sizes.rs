@@ -121,7 +121,8 @@ fn a_data_server_that_is_down_is_asked_later_and_the_file_can_be_used_meanwhile(
     let port = two.port;
     two.stop();
     give_back(&mut client, &it.file, &again);
-    thread::sleep(Duration::from_secs(3));
+    let is_asked = || mds.log().contains("a data server does not tell how far");
+    wait_until("the data server was asked in vain", is_asked);
     let mut third = Raw::connect(mds.port, 0);
     assert_eq!(third.read(&it.file.handle).unwrap(), it.whole[..10]);
     let two = store_of(&place, "b", port);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use comity_ranges::{Builder, LookupCache, Ranges};
 use comity_vfs::{Cred, Disk, Gid, Mode, Uid};
 
-use crate::{Entry, Mask, Owned};
+use crate::{CloakEntry, Mask, Owned};
 
 /// The bits of a mode for group and others.
 const GROUP: u32 = 0o070;
@@ -16,7 +16,7 @@ pub struct Cloak {
     /// The number of the first entry that covers an owner, and a group.
     users: Ranges<u32>,
     groups: Ranges<u32>,
-    entries: Arc<[Entry]>,
+    entries: Arc<[CloakEntry]>,
     /// The masks of owners that were looked up recently, for cloaks without entries for
     /// groups.
     recent: LookupCache,
@@ -49,7 +49,7 @@ impl Cloak {
     /// Takes the entries in order; also returns the numbers of entries that never match
     /// because earlier ones cover all of their ids.
     #[must_use]
-    pub fn new(entries: &[Entry]) -> (Self, Vec<u32>) {
+    pub fn new(entries: &[CloakEntry]) -> (Self, Vec<u32>) {
         let (mut users, mut groups) = (Builder::new(), Builder::new());
         let mut shadowed = Vec::new();
         for (number, entry) in (0_u32..).zip(entries) {
@@ -68,7 +68,7 @@ impl Cloak {
 
     /// Returns the entries by number, including those that never match.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[CloakEntry] {
         &self.entries
     }
 
@@ -177,15 +177,21 @@ mod tests {
     use comity_ranges::Range;
     use proptest::prelude::*;
 
-    fn entry(owned: Owned, first: u32, last: u32, mask: &str) -> Entry {
-        Entry { owned, ids: Range { first, last }, mask: mask.parse().unwrap() }
+    fn entry(owned: Owned, first: u32, last: u32, mask: &str) -> CloakEntry {
+        CloakEntry { owned, ids: Range { first, last }, mask: mask.parse().unwrap() }
     }
 
     fn cred(uid: u32, gid: u32, groups: &[u32]) -> Cred<Disk> {
         Cred::new(Uid::new(uid), Gid::new(gid)).with_groups(groups.iter().copied().map(Gid::new))
     }
 
-    fn visible(entries: &[Entry], caller: &Cred<Disk>, owner: u32, group: u32, mode: u32) -> bool {
+    fn visible(
+        entries: &[CloakEntry],
+        caller: &Cred<Disk>,
+        owner: u32,
+        group: u32,
+        mode: u32,
+    ) -> bool {
         let (cloak, _) = Cloak::new(entries);
         cloak.verdict(caller, Uid::new(owner), Gid::new(group), Mode::new(mode)).is_visible()
     }
@@ -283,11 +289,12 @@ mod tests {
             caller in (0..6_u32, 0..6_u32, proptest::collection::vec(0..6_u32, 0..3)),
             owner in 0..6_u32, group in 0..6_u32, mode in 0..0o1000_u32,
         ) {
-            let entries: Vec<_> = entries.into_iter().map(|(user, first, more, plus, bits)| Entry {
+            let entry = |(user, first, more, plus, bits)| CloakEntry {
                 owned: if user { Owned::ByUser } else { Owned::ByGroup },
                 ids: Range { first, last: first + more },
                 mask: Mask { sign: if plus { Sign::Any } else { Sign::All }, bits },
-            }).collect();
+            };
+            let entries: Vec<_> = entries.into_iter().map(entry).collect();
             let caller = cred(caller.0, caller.1, &caller.2);
             let first = entries.iter().find(|entry| entry.ids.covers(match entry.owned {
                 Owned::ByUser => owner,

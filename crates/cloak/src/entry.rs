@@ -15,7 +15,7 @@ pub enum Owned {
 /// A cloak entry: files whose owner or group lies in a range are hidden from all callers but
 /// those whom the mask admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Entry {
+pub struct CloakEntry {
     /// The id that is looked at.
     pub owned: Owned,
     /// Server ids.

@@ -16,4 +16,4 @@ mod entry;
 
 pub use cloak::{Cloak, Verdict};
 pub use comity_ranges::Range;
-pub use entry::{Entry, Mask, Owned, Sign};
+pub use entry::{CloakEntry, Mask, Owned, Sign};

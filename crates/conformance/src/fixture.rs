@@ -234,7 +234,7 @@ impl<'a> Fixture<'a> {
         self.fs.access(cred, node, wanted).map(|(granted, _)| granted == wanted)
     }
 
-    /// Up to `count` entries behind `cookie`.
+    /// Up to `count` entries after `cookie`.
     pub(super) fn list(
         &self,
         dir: &Handle,

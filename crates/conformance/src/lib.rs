@@ -152,8 +152,8 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs every case whose needs `has` meets over `fs`, one after the other, in directories that
-/// `owner` makes in the top directory.
+/// Runs over `fs` every case whose requirements are in `has`, one after the other, in directories
+/// that `owner` makes in the top directory.
 pub fn run(fs: &dyn Fs, owner: &Cred<Disk>, has: Needs) -> Report {
     let mut report = Report::default();
     for case in cases() {

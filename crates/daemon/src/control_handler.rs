@@ -22,13 +22,13 @@ use crate::grant_service::GrantService;
 use crate::load::{Load, load_json};
 use crate::logging::Logging;
 use crate::migration::{Advisor, Migrations};
-use crate::offered::offered_json;
 use crate::placement_add;
 use crate::placement_admin;
 use crate::placement_compare;
 use crate::placement_moves::PlacementMoves;
 use crate::placement_rebuild;
 use crate::tls::Tls;
+use crate::visible_exports::visible_exports_json;
 
 const NO_HEAD: &str = "this server is no head of a cluster: start it with --cluster";
 
@@ -241,7 +241,7 @@ fn offered_to(plan: &Plan, client: Option<IpAddr>) -> Value {
     match client {
         Some(client) => {
             plan.learn_name(client);
-            offered_json(plan, client)
+            visible_exports_json(plan, client)
         }
         None => plan.exports().iter().map(|export| export.path().display().to_string()).collect(),
     }

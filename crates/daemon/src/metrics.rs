@@ -2,7 +2,7 @@
 
 use comity_export::{Counts, Exports, Plan};
 use comity_grants::GrantCounts;
-use comity_nfs4::{Counted, Memory, Tally};
+use comity_nfs4::{Counted, Memory, OperationCounters};
 use comity_server::metrics::{append_counters, append_numbers};
 use comity_state::{NoDirectory, Totals};
 use comity_store::Store;
@@ -36,11 +36,11 @@ pub(crate) fn append(text: &mut String, exports: &Exports) {
 }
 
 /// Appends how often each operation of NFSv4 was executed in COMPOUNDs.
-pub(crate) fn append_operations(text: &mut String, tally: &Tally) {
+pub(crate) fn append_operations(text: &mut String, operations: &OperationCounters) {
     let labels = |operation: &str, outcome: &str| {
         [("operation", operation.to_owned()), ("outcome", outcome.to_owned())]
     };
-    let rows: Vec<_> = tally
+    let rows: Vec<_> = operations
         .counted()
         .into_iter()
         .flat_map(|counted| {
@@ -201,10 +201,10 @@ fn rows(plan: &Plan) -> Vec<Row> {
     let mut rows = Vec::new();
     for export in plan.exports() {
         let path = export.path().display().to_string();
-        for tally in export.counters() {
-            let counts = tally.counts();
-            if tally.is_domain() || counts != Counts::default() {
-                let domain = tally.name().to_owned();
+        for counted in export.counters() {
+            let counts = counted.counts();
+            if counted.is_domain() || counts != Counts::default() {
+                let domain = counted.name().to_owned();
                 rows.push(([("export", path.clone()), ("domain", domain)], counts));
             }
         }

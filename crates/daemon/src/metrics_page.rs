@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use comity_export::{ExportId, Exports};
 use comity_grants::Grants;
-use comity_nfs4::{Memory, Tally};
+use comity_nfs4::{Memory, OperationCounters};
 use comity_server::metrics::{Metrics, serve_metrics};
 use comity_server::{HttpService, ServerStats};
 use comity_store::Store;
@@ -23,7 +23,7 @@ pub(crate) struct PageSources {
     pub(crate) store: Arc<Store>,
     pub(crate) grants: Arc<Grants>,
     /// Counts of the operations of NFSv4, if that version is enabled.
-    pub(crate) tally: Option<Arc<Tally>>,
+    pub(crate) operations: Option<Arc<OperationCounters>>,
     pub(crate) load: Arc<Mutex<Load>>,
     /// The cluster, if the server is a head of one.
     pub(crate) cluster: Option<ClusterParts>,
@@ -48,7 +48,9 @@ impl PageSources {
         metrics::append_state(&mut text, &self.memory);
         metrics::append_store(&mut text, &self.store);
         metrics::append_grants(&mut text, &self.grants.counts());
-        self.tally.iter().for_each(|tally| metrics::append_operations(&mut text, tally));
+        self.operations
+            .iter()
+            .for_each(|operations| metrics::append_operations(&mut text, operations));
         load::append(&mut text, &self.load);
         self.cluster.iter().for_each(|cluster| append_cluster(&mut text, cluster));
         text

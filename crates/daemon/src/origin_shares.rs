@@ -1,11 +1,12 @@
-//! The places that each origin has of a limited number.
+//! Limits the places that each origin has of a limited number.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comity_state::Origin;
 
-/// Places for things of origins. An origin may have as many as it leaves for all others.
+/// A limited number of places that origins share. An origin may take at most as many as remain free
+/// for all others.
 pub(crate) struct OriginShares {
     most: usize,
     taken: Mutex<TakenPlaces>,

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use comity_backend::LeaseWatch;
 use comity_export::{Diagnostic, Exports, HandleKey, ServerSettings};
 use comity_migrate::MigrationTarget;
-use comity_nfs4::{Memory, Tally};
+use comity_nfs4::{Memory, OperationCounters};
 use comity_server::control::{ControlHandler, ControlSocket, Request};
 use comity_server::metrics::Metrics;
 use comity_server::{HttpService, LogRateLimit, Patience, Server, Settings, blocking_hook};
@@ -247,11 +247,11 @@ impl Running {
                 .granting(&grants.grants())
                 .migrating(target, &parts.moved, u64::from_be_bytes(verifier))
                 .offering_tls(tls.is_some());
-        let tally = programs.tally();
+        let operations = programs.operation_counters();
         let settings = Settings { tls: tls.as_deref().map(Tls::acceptor), ..settings(options) };
         let server = Server::start_with(programs, settings, listeners)?;
         state_service.begin(server.dialer(), server.addresses())?;
-        let load = start_load((&parts, options), &server, (metrics.clone(), tally.clone()))?;
+        let load = start_load((&parts, options), &server, (metrics.clone(), operations.clone()))?;
         let page = metrics.zip(listener).map(|(metrics, listener)| {
             let sources = PageSources {
                 metrics,
@@ -259,7 +259,7 @@ impl Running {
                 memory: state_service.memory(),
                 store: state_service.store(),
                 grants: grants.grants(),
-                tally,
+                operations,
                 load: load.load(),
                 cluster: cluster.clone(),
             };
@@ -406,11 +406,11 @@ fn target(cluster: Option<&ClusterParts>, parts: &MigrationParts) -> Arc<dyn Mig
     }
 }
 
-/// Starts to sample the load; metrics and tally are present if calls are measured.
+/// Starts to sample the load; metrics and counters of operations are present if calls are measured.
 fn start_load(
     (parts, options): (&MigrationParts, &Options),
     server: &Server<Programs>,
-    (metrics, tally): (Option<Arc<Metrics>>, Option<Arc<Tally>>),
+    (metrics, operations): (Option<Arc<Metrics>>, Option<Arc<OperationCounters>>),
 ) -> Result<LoadService> {
     let sources = LoadSources {
         stats: Box::new(server.stats_source()),
@@ -418,7 +418,7 @@ fn start_load(
         settings: server.settings().clone(),
         memory: parts.memory.clone(),
         metrics,
-        tally,
+        operations,
     };
     LoadService::start(Arc::clone(&parts.load), sources, &options.state_folder)
 }

@@ -12,7 +12,7 @@ use comity_granting::GrantProgram;
 use comity_grants::Grants;
 use comity_migrate::{ForwardedCalls, MigrationProgram, MigrationTarget};
 use comity_nfs3::{CallForwarder, Message, Mount, Nfs3, Nlm, Nsm};
-use comity_nfs4::{Memory, Nfs4, Tally};
+use comity_nfs4::{Memory, Nfs4, OperationCounters};
 use comity_rpc::{Admission, Backchannel, Dispatcher, Gate, Program};
 use comity_server::metrics::{Measured, Metrics};
 use comity_server::{Endpoints, Service, blocking_for_long_hook};
@@ -32,7 +32,7 @@ pub(crate) struct Programs {
     version_three: Vec<Arc<dyn Program<RpcPeer>>>,
     exports: Arc<Exports>,
     memory: Memory,
-    tally: Option<Arc<Tally>>,
+    operations: Option<Arc<OperationCounters>>,
     offers_tls: bool,
 }
 
@@ -50,11 +50,11 @@ impl Programs {
             true => version_three(exports, verifier, (&memory, hosts), metrics),
             false => Vec::new(),
         };
-        let (mut programs, mut tally) = (version_three.clone(), None);
+        let (mut programs, mut operations) = (version_three.clone(), None);
         if spoken.speaks_four() {
             let nfs = Nfs4::new(Arc::clone(exports), verifier, spoken.four, memory.clone());
             let nfs = nfs.blocking(blocking_for_long_hook);
-            tally = Some(Arc::clone(nfs.tally()));
+            operations = Some(Arc::clone(nfs.operation_counters()));
             let nfs = ErrorLogLayer::new(nfs, Arc::clone(exports));
             let nfs = CallbackLayer::new(nfs, memory.clone());
             programs.push(counted(nfs, "nfs", status_names::name4, metrics));
@@ -62,7 +62,7 @@ impl Programs {
         let exports = Arc::clone(exports);
         let dispatcher =
             Dispatcher::new(programs, ProgramGate::new(&exports, hosts.lease.as_ref()));
-        Self { dispatcher, version_three, exports, memory, tally, offers_tls: false }
+        Self { dispatcher, version_three, exports, memory, operations, offers_tls: false }
     }
 
     /// Sets whether peers may start TLS.
@@ -94,8 +94,8 @@ impl Programs {
     }
 
     /// Returns the counts of NFSv4 operations, if that version is enabled.
-    pub(crate) fn tally(&self) -> Option<Arc<Tally>> {
-        self.tally.clone()
+    pub(crate) fn operation_counters(&self) -> Option<Arc<OperationCounters>> {
+        self.operations.clone()
     }
 }
 

@@ -307,7 +307,7 @@ mod tests {
         let (names, _) = names();
         let begun = Instant::now();
         assert_eq!(names.known_names(stuck(1)), "");
-        assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         let _ = (of(&names, 1), of(&names, 9));
         assert_eq!(names.known_names(peer(1)), "a a.example.org");
         assert_eq!(names.known_names(peer(9)), "");
@@ -395,7 +395,7 @@ mod tests {
         for last in 0..4 {
             assert_eq!(names.of(stuck(last)), Err(Status::Delay));
         }
-        assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         assert!(of(&names, 1).is_ok(), "another name is still found");
     }
 

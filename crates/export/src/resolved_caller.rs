@@ -39,11 +39,11 @@ struct NeededFeatures {
     /// True if the cloak may hide objects from the caller.
     cloaked: bool,
     /// True if directories look changed in every reply.
-    restless: bool,
+    shows_new_change: bool,
     /// True if attributes are shown as they are on disk.
     plain: bool,
-    /// True if only users and groups are shown otherwise than on disk.
-    mapped_alone: bool,
+    /// True if only owners and groups are shown otherwise than on disk, and all else as it is.
+    maps_owners_only: bool,
     /// True if an object is visible only to a caller with a right to it.
     by_right: bool,
     /// True if `cloaked` or `by_right` is.
@@ -55,12 +55,12 @@ impl NeededFeatures {
     /// Nothing is hidden from the server's root.
     fn of(rules: &Rules, caller: &Caller, present: bool) -> Option<Self> {
         let mapped = !rules.ids.users.is_empty() || !rules.ids.groups.is_empty();
-        let (cloaked, restless) = (!rules.cloak.is_empty(), rules.no_client_cache);
-        let is_needed = mapped || cloaked || restless;
+        let (cloaked, shows_new_change) = (!rules.cloak.is_empty(), rules.no_client_cache);
+        let is_needed = mapped || cloaked || shows_new_change;
         let cloaked = cloaked && !caller.disk().is_root();
-        let plain = !mapped && !restless;
-        let (mapped_alone, by_right, guarded) = (mapped && !restless, false, cloaked);
-        let needed = Self { cloaked, restless, plain, mapped_alone, by_right, guarded };
+        let plain = !mapped && !shows_new_change;
+        let (maps_owners_only, by_right, guarded) = (mapped && !shows_new_change, false, cloaked);
+        let needed = Self { cloaked, shows_new_change, plain, maps_owners_only, by_right, guarded };
         (present || !is_needed).then_some(needed)
     }
 
@@ -68,9 +68,9 @@ impl NeededFeatures {
     const fn of_key(self, identity: &KeyIdentity) -> Self {
         // The client does not use the ids of an account for the user.
         let is_own = !identity.is_by_key();
-        let (plain, mapped_alone) = (self.plain && is_own, self.mapped_alone && is_own);
+        let (plain, maps_owners_only) = (self.plain && is_own, self.maps_owners_only && is_own);
         let by_right = matches!(identity, KeyIdentity::Holder(_) | KeyIdentity::Missing);
-        Self { plain, mapped_alone, by_right, guarded: self.cloaked || by_right, ..self }
+        Self { plain, maps_owners_only, by_right, guarded: self.cloaked || by_right, ..self }
     }
 }
 
@@ -185,14 +185,14 @@ impl ResolvedCaller {
 
     /// Returns whether only users and groups are shown otherwise than on disk.
     #[inline]
-    pub(crate) const fn is_mapped_alone(&self) -> bool {
-        self.needed.mapped_alone
+    pub(crate) const fn maps_owners_only(&self) -> bool {
+        self.needed.maps_owners_only
     }
 
     /// Returns whether directories look changed in every reply.
     #[inline]
-    pub(crate) const fn is_restless(&self) -> bool {
-        MAPS_AND_CLOAKS && self.needed.restless
+    pub(crate) const fn shows_new_change(&self) -> bool {
+        MAPS_AND_CLOAKS && self.needed.shows_new_change
     }
 
     pub(crate) const fn caller(&self) -> &Caller {
@@ -226,7 +226,7 @@ fn caller(
 mod tests {
     use super::*;
     use crate::Cloak;
-    use comity_cloak::{Entry, Owned};
+    use comity_cloak::{CloakEntry, Owned};
     use comity_idmap::{IdMapBuilder, Ids, Range, Rule};
     use comity_keys::{Algorithm, PrivateKey, Signer};
     use comity_vfs::{Cred, Gid, Uid};
@@ -243,7 +243,7 @@ mod tests {
         let users = Ids { users: map.clone(), ..Ids::default() };
         let groups = Ids { groups: map, ..Ids::default() };
         let mask = "+000".parse().unwrap();
-        let entry = Entry { owned: Owned::ByGroup, ids: disk, mask };
+        let entry = CloakEntry { owned: Owned::ByGroup, ids: disk, mask };
         for rules in [
             Rules { ids: users, ..plain.clone() },
             Rules { ids: groups, ..plain.clone() },
@@ -266,30 +266,34 @@ mod tests {
         }
         if cloaked {
             let mask = "+000".parse().unwrap();
-            rules.cloak = Cloak::new(&[Entry { owned: Owned::ByGroup, ids: disk, mask }]).0;
+            rules.cloak = Cloak::new(&[CloakEntry { owned: Owned::ByGroup, ids: disk, mask }]).0;
         }
         rules
     }
 
     /// Returns whether ids and attributes are shown unchanged, and whether they are only mapped.
     fn ways(needed: &NeededFeatures) -> [bool; 2] {
-        [needed.plain, needed.mapped_alone]
+        [needed.plain, needed.maps_owners_only]
     }
 
     #[test]
     fn an_export_that_keeps_clients_from_caching_has_no_short_way() {
         let caller = Rules::default().ids.nobody();
         for cloaked in [false, true] {
-            for (mapped, restless, expected) in [
+            for (mapped, shows_new_change, expected) in [
                 (false, false, [true, false]),
                 (true, false, [false, true]),
                 (false, true, [false, false]),
                 (true, true, [false, false]),
             ] {
-                let rules = rules(mapped, cloaked, restless);
+                let rules = rules(mapped, cloaked, shows_new_change);
                 let needed = NeededFeatures::of(&rules, &caller, true).unwrap();
-                assert_eq!(ways(&needed), expected, "mapped {mapped}, restless {restless}");
-                assert_eq!((needed.restless, needed.cloaked), (restless, cloaked));
+                assert_eq!(
+                    ways(&needed),
+                    expected,
+                    "mapped {mapped}, shows_new_change {shows_new_change}"
+                );
+                assert_eq!((needed.shows_new_change, needed.cloaked), (shows_new_change, cloaked));
                 assert_eq!((needed.guarded, needed.by_right), (cloaked, false));
             }
         }

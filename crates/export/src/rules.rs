@@ -1,6 +1,6 @@
 use std::fmt;
 
-use comity_cloak::{Cloak, Entry, Owned};
+use comity_cloak::{Cloak, CloakEntry, Owned};
 use comity_credential::Flavor;
 use comity_idmap::{Ids, MapDefault, Rule, Squash};
 
@@ -107,7 +107,7 @@ impl fmt::Display for Rules {
         }
         f.write_str(if self.readdirplus { "" } else { ",nordirplus" })?;
         maps(self, f)?;
-        self.cloak.entries().iter().try_for_each(|Entry { owned, ids, mask }| {
+        self.cloak.entries().iter().try_for_each(|CloakEntry { owned, ids, mask }| {
             let name = if *owned == Owned::ByUser { "cloak_uid" } else { "cloak_gid" };
             write!(f, ",{name}={ids}:{mask}")
         })?;

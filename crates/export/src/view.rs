@@ -478,7 +478,7 @@ impl<'a> View<'a> {
         // middle of the copy, or between two copies, makes it slow.
         let (uid, gid) = if self.resolved.is_plain() {
             comity_idmap::unmapped(attr)
-        } else if self.resolved.is_mapped_alone() {
+        } else if self.resolved.maps_owners_only() {
             self.rules().ids.mapped(self.resolved.caller(), attr)
         } else {
             return self.shown_otherwise(attr);

@@ -104,7 +104,7 @@ fn a_verdict_is_kept_until_the_plan_changes_and_no_longer() {
 }
 
 /// The time after which the name server gives up.
-const SILENCE: Duration = Duration::from_secs(3);
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// Knows one host, and waits in vain for an answer about 203.0.113.0/24.
 struct Slow;
@@ -155,7 +155,7 @@ fn peers_whose_names_cannot_be_resolved_do_not_delay_others() {
         assert_eq!(exports.admits(&listed), Admission::Admitted);
         assert_eq!(exports.admits(&visitor("10.0.0.1:800")), Admission::Admitted);
     }
-    assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < SILENCE / 2, "{:?}", begun.elapsed());
     while exports.admits(&good) != Admission::Admitted {
         assert!(begun.elapsed() < SILENCE / 2, "a good name waits for those without an answer");
         std::thread::sleep(Duration::from_millis(1));
@@ -195,12 +195,19 @@ fn a_peer_that_calls_again_is_not_judged_again() {
         assert!(begun.elapsed() < Duration::from_secs(5));
         std::thread::sleep(Duration::from_millis(1));
     }
-    let judged = Instant::now();
-    (0..20).for_each(|_| assert_eq!(exports.admits(&visitor("192.0.2.77:700")), UNLISTED));
-    let (judged, again) = (judged.elapsed(), Instant::now());
-    (0..20).for_each(|_| assert_eq!(exports.admits(&stranger), UNLISTED));
-    let again = again.elapsed();
+    let judged = shortest(|| assert_eq!(exports.admits(&visitor("192.0.2.77:700")), UNLISTED));
+    let again = shortest(|| assert_eq!(exports.admits(&stranger), UNLISTED));
     assert!(again * 4 < judged, "{again:?} {judged:?}");
+}
+
+/// Returns the shortest of many times that something takes: other work of the machine delays some.
+fn shortest(work: impl Fn()) -> Duration {
+    let time = |_| {
+        let begun = Instant::now();
+        work();
+        begun.elapsed()
+    };
+    (0..50).map(time).min().unwrap()
 }
 
 #[test]

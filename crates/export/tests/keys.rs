@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use comity_backend::{Memory, MemoryOptions};
-use comity_cloak::{Entry, Owned};
+use comity_cloak::{CloakEntry, Owned};
 use comity_credential::{Channel, CredentialRef, Gate, KeyId, PeerIdentity, PeerKey};
 use comity_export::{
     Clearance, Client, Cloak, Door, Export, ExportId, Exports, HandleKey, KeyUse, Node, Plan,
@@ -250,7 +250,7 @@ fn a_cloak_hides_from_a_key_as_from_its_grantor_whoever_is_anonymous() {
         let mut rules = Rules { read_only: false, key_use, ..Rules::default() };
         rules.ids.anonymous = cred(anonymous);
         let (ids, mask) = (Range::single(500), "+000".parse().unwrap());
-        rules.cloak = Cloak::new(&[Entry { owned: Owned::ByUser, ids, mask }]).0;
+        rules.cloak = Cloak::new(&[CloakEntry { owned: Owned::ByUser, ids, mask }]).0;
         let site = KeyedExport::under(rules);
         let dir = site.mkdir(&site.fs.root(), "dir");
         site.create(&dir, "plain");

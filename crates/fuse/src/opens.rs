@@ -26,7 +26,7 @@ pub(crate) struct OpenFile {
     pub(crate) end: ListingEnd,
 }
 
-/// The offset behind the last entry of an open directory. The kernel asks for more there, to find
+/// The offset after the last entry of an open directory. The kernel asks for more there, to find
 /// that there is nothing. Whether entries that are made meanwhile are shown before the next
 /// rewinddir(3) is unspecified by POSIX, so that no call is made for the answer.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl ListingEnd {
         false
     }
 
-    /// Notes that there is nothing behind this offset.
+    /// Notes that there is nothing after this offset.
     pub(crate) fn note(&self, offset: u64) {
         self.0.store(offset, Ordering::Release);
     }

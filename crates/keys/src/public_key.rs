@@ -43,7 +43,7 @@ const SMALL_ORDER: [[u8; 32]; 7] = [
     with_ends(0xee, 0xff, 0x7f),
 ];
 
-/// A number of 32 bytes from its lowest, its middle and its highest byte.
+/// Thirty-two bytes with these lowest, middle and highest bytes.
 const fn with_ends(lowest: u8, middle: u8, highest: u8) -> [u8; 32] {
     let mut bytes = [middle; 32];
     bytes[0] = lowest;

@@ -23,7 +23,8 @@ pub struct PossibleMove<U> {
     pub unit: U,
     /// The server to which they move.
     pub to: String,
-    /// The larger one of the parts by which the calls that move, and all calls, get shorter.
+    /// The fraction of time that a move saves, for the calls that move or for all, whichever is
+    /// more.
     pub gain: f64,
     /// The part by which all calls get shorter.
     pub gain_all: f64,

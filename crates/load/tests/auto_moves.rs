@@ -7,6 +7,7 @@ use std::time::Duration;
 use comity_load::{
     Amount, AutoBounds, AutoMoves, Demand, Forecast, PossibleMove, Rates, ServerLoad,
 };
+use comity_vfs::SplitMix64;
 
 const HOURS: u64 = 1_000;
 /// Random worlds in which each test runs.
@@ -17,17 +18,13 @@ const BOUNDS: AutoBounds = AutoBounds { gain_least: 0.3, rest: HOUR, looks: 5, h
 const PROCESSORS: f64 = 2.0;
 const NAMES: [&str; 2] = ["a", "b"];
 
-/// Random numbers (splitmix64).
-struct Random(u64);
+/// Random numbers.
+struct Random(SplitMix64);
 
 impl Random {
     /// A number from 0 to 1.
     fn part(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        (self.0.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -72,7 +69,7 @@ struct World {
 impl World {
     /// All exports begin at the first server, which has more other programs.
     fn new(seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random(SplitMix64::new(seed));
         let mut unit = || {
             let usual = 0.05 + 0.5 * random.part();
             Unit { place: 0, since: Duration::ZERO, usual, now: usual }

@@ -30,7 +30,7 @@ pub(crate) struct Wanted {
     pub(crate) cookie: u64,
     /// The verifier that came with the cookie.
     pub(crate) cookieverf: Cookieverf3,
-    /// Most bytes of the result behind the status.
+    /// Most bytes of the result after the status.
     pub(crate) bytes_max: u32,
     /// Most bytes of numbers, names and cookies. A page has one entry even if that entry is
     /// longer.
@@ -115,7 +115,7 @@ fn entries(
     Ok(part.dir)
 }
 
-/// Goes on behind many hidden entries until the page has an entry.
+/// Goes on after many hidden entries until the page has an entry.
 fn rest(page: &mut Page<'_>, view: &View<'_>, dir: &Node, mut behind: u64) -> Result<ListingPart> {
     loop {
         let part = part(page, view, dir, behind)?;

@@ -36,7 +36,7 @@ pub(crate) struct Compound<'a> {
     pub(crate) sequencing: Sequencing,
     /// The number of the present operation (`nfs_opnum4`).
     pub(crate) operation: u32,
-    /// Number of operations behind the present one.
+    /// Number of operations after the present one.
     pub(crate) following: u32,
     /// The object of the current filehandle.
     pub(crate) current: Option<Object<'a>>,

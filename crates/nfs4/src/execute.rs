@@ -117,7 +117,7 @@ impl<'a> Compound<'a> {
             };
             self.following = head.operations - at - 1;
             let status = self.operation(head, (at, number), args, reply)?;
-            self.nfs.tally().count(number, status == Nfsstat4::Ok);
+            self.nfs.operation_counters().count(number, status == Nfsstat4::Ok);
             if status != Nfsstat4::Ok {
                 return Ok(End { status, results: at + 1 });
             }
@@ -237,7 +237,7 @@ impl<'a> Compound<'a> {
         (row.perform)(self, args, reply)
     }
 
-    /// Returns the reply, either complete or deferred behind its barriers.
+    /// Returns the reply, complete, or deferred until its barriers are done.
     fn outcome(&mut self, end: &End, count_at: usize, reply: &Encoder) -> Outcome {
         let done = Done { status: end.status as u32, export: self.export() };
         let ticket = self.sequencing.take_ticket();

@@ -13,7 +13,7 @@ use crate::filehandle::Object;
 use crate::limits::{COOKIEVERF, LISTING_BYTES_MAX};
 use crate::stop::Stop;
 
-/// Bytes behind the entries: the end of the list, and the flag for the end of the directory.
+/// Bytes after the entries: the end of the list, and the flag for the end of the directory.
 const TAIL_BYTES: usize = 4 + 4;
 
 /// Attributes of an entry that are known without its object.
@@ -97,7 +97,7 @@ fn inside<'a>(
     Ok(())
 }
 
-/// Goes on behind many hidden entries until the page has an entry.
+/// Goes on after many hidden entries until the page has an entry.
 fn rest<'a>(
     page: &mut Page<'_, 'a>,
     view: &View<'a>,

@@ -4,7 +4,7 @@
 
 use comity_export::Door;
 use comity_proto::nfs4::Nfsstat4;
-use comity_state::{Error, FileKey, OwnerTurn, Stateid, Turn};
+use comity_state::{Error, FileKey, OwnerTurn, SeqidCheck, Stateid};
 use comity_xdr::{Checkpoint, Encoder};
 
 use crate::compound::Compound;
@@ -34,12 +34,12 @@ impl<'a> Compound<'a> {
     /// Runs an operation of an owner if its seqid is the next one, or repeats the kept reply.
     pub(crate) fn in_turn(
         &mut self,
-        turn: Result<Turn, Error>,
+        turn: Result<SeqidCheck, Error>,
         reply: &mut Encoder,
         work: Work<'_, 'a>,
     ) -> Result<(), Stop> {
         let turn = match turn.map_err(refused)? {
-            Turn::Again(again) => {
+            SeqidCheck::Again(again) => {
                 let (operation, result) = again.result.split_at_checked(4).unwrap_or_default();
                 if operation != self.operation.to_be_bytes() {
                     return Err(Nfsstat4::BadSeqid.into());
@@ -50,7 +50,7 @@ impl<'a> Compound<'a> {
                 }
                 return repeat(result, reply);
             }
-            Turn::New(turn) => turn,
+            SeqidCheck::New(turn) => turn,
         };
         let begin = reply.checkpoint();
         let done = work(self, reply);

@@ -6,8 +6,8 @@ use comity_proto::nfs4::Verifier4;
 use comity_vfs::BlockingHook;
 use foldhash::fast::RandomState;
 
+use crate::operation_counters::OperationCounters;
 use crate::state_context::Memory;
-use crate::tally::Tally;
 
 /// The minor versions that the server supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Nfs4 {
     memory: Memory,
     /// The hash of requests, by which a retry is recognized.
     digests: RandomState,
-    tally: Arc<Tally>,
+    counters: Arc<OperationCounters>,
     blocking: BlockingHook,
 }
 
@@ -46,8 +46,8 @@ impl Nfs4 {
         versions: Versions,
         memory: Memory,
     ) -> Self {
-        let (digests, tally) = (RandomState::default(), Arc::default());
-        Self { exports, verifier, versions, memory, digests, tally, blocking: |work| work() }
+        let (digests, counters) = (RandomState::default(), Arc::default());
+        Self { exports, verifier, versions, memory, digests, counters, blocking: |work| work() }
     }
 
     /// Runs work that may take long through this hook, so that the thread does not delay others.
@@ -60,14 +60,14 @@ impl Nfs4 {
     /// which time passes as they say.
     #[must_use]
     pub fn with_clock(&self, clock: Clock) -> Self {
-        let Self { exports, verifier, versions, memory, digests, tally, blocking } = self;
+        let Self { exports, verifier, versions, memory, digests, counters, blocking } = self;
         Self {
             exports: Arc::clone(exports),
             verifier: *verifier,
             versions: *versions,
             memory: Memory { clock, ..memory.clone() },
             digests: digests.clone(),
-            tally: Arc::clone(tally),
+            counters: Arc::clone(counters),
             blocking: *blocking,
         }
     }
@@ -78,8 +78,8 @@ impl Nfs4 {
 
     /// Returns the counts of operations.
     #[must_use]
-    pub const fn tally(&self) -> &Arc<Tally> {
-        &self.tally
+    pub const fn operation_counters(&self) -> &Arc<OperationCounters> {
+        &self.counters
     }
 
     /// Returns the exports.

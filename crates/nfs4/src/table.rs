@@ -5,7 +5,7 @@ use crate::stop::Stop;
 use crate::traits::Traits;
 
 /// The function of an operation: it decodes the arguments, acts on the COMPOUND, and appends the
-/// body of the result (the part behind the status).
+/// body of the result (the part after the status).
 pub(crate) type Perform =
     for<'a> fn(&mut Compound<'a>, &mut Decoder<'a>, &mut Encoder) -> Result<(), Stop>;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use comity_bench::runner::{Chosen, Plan, Resets, run};
-use comity_bench::suite::{Interrupt, Outcome, Parameters, Preset, Workload};
+use comity_bench::suite::{Interrupt, Parameters, Preset, SuiteOutcome, Workload};
 use comity_bench::targets::{Options, Spec};
 use comity_bench::workload;
 
@@ -27,7 +27,7 @@ pub(crate) fn in_rounds(
     (workload, parameters): (Arc<dyn Workload>, Parameters),
     (targets, options): (Vec<Spec>, Options),
     rounds: u32,
-) -> Result<Outcome> {
+) -> Result<SuiteOutcome> {
     let output = tempfile::tempdir()?;
     let plan = Plan {
         chosen: vec![Chosen { workload, parameters }],

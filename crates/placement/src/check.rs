@@ -53,7 +53,7 @@ impl Placed {
         record: &PlaceRecord,
         node: &Node<Disk>,
     ) -> Vec<(Option<Box<str>>, StripeFault)> {
-        // The size does not shrink while this is held.
+        // While the lock of the file is held, its size does not shrink.
         let _turn = self.lock(&node.handle);
         let Ok(before) = self.below.getattr(&node.handle) else { return Vec::new() };
         let servers = record.servers.iter().enumerate();

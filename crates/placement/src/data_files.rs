@@ -202,7 +202,7 @@ impl DataFiles {
     }
 
     /// Raises the fences of a file on all data servers where handles may have been given out since
-    /// the last time; it also tries those behind one that fails. Only one thread at a time may call
+    /// the last time; it also tries those after one that fails. Only one thread at a time may call
     /// this for a file.
     pub(crate) fn fence(&self, record: &PlaceRecord) -> Result<()> {
         let raise = |at| {

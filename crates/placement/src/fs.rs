@@ -401,7 +401,7 @@ impl Fs for Placed {
 /// A file that loses its last name or its bytes, and the use of it that is under way.
 type LastName<'p> = Option<(Handle, FileUse<'p>)>;
 
-/// The offset behind `length` bytes from `offset` on; `None` if no file is so long.
+/// The offset after `length` bytes from `offset` on; `None` if no file is so long.
 const fn end_of(offset: u64, length: u64) -> Option<u64> {
     offset.checked_add(length)
 }

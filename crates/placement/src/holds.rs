@@ -126,7 +126,7 @@ impl Holds {
     /// that are placed later go to the data servers of the current settings.
     pub(crate) fn has_moves(&self) -> bool {
         self.moves.load(Ordering::Acquire) > 0
-            || !self.blocking(|| self.placings.await_present(MOVE_WAIT_MAX))
+            || !self.blocking(|| self.placings.present().await_end(MOVE_WAIT_MAX))
     }
 
     /// Lets all waits go through a hook from now on. Later hooks are ignored.
@@ -256,18 +256,15 @@ impl Drop for MoveHold<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::sync::mpsc;
 
     use super::*;
 
-    thread_local! {
-        /// The number of this thread's waits that went through the hook.
-        static WAITS: Cell<usize> = const { Cell::new(0) };
-    }
+    /// The number of waits that have begun in the hook, which one test sets.
+    static WAITS: AtomicUsize = AtomicUsize::new(0);
 
     fn counted(work: &mut dyn FnMut()) {
-        WAITS.set(WAITS.get() + 1);
+        WAITS.fetch_add(1, Ordering::SeqCst);
         work();
     }
 
@@ -294,16 +291,18 @@ mod tests {
         holds.wait_through(counted);
         let placing = holds.begin_placing(&file).unwrap();
         placing.await_uses().unwrap();
-        assert_eq!(WAITS.get(), 0);
+        assert_eq!(WAITS.load(Ordering::SeqCst), 0);
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| {
-                holds.hold(&file, Use::Look).map(drop).unwrap();
-                WAITS.get()
-            });
-            std::thread::sleep(Duration::from_millis(100));
+            let waiter = scope.spawn(|| holds.hold(&file, Use::Look).map(drop));
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while WAITS.load(Ordering::SeqCst) == 0 {
+                assert!(Instant::now() < deadline, "no wait goes through the hook");
+                std::thread::yield_now();
+            }
             drop(placing);
-            assert_eq!(waiter.join().unwrap(), 1);
+            assert_eq!(waiter.join().unwrap(), Ok(()));
         });
+        assert_eq!(WAITS.load(Ordering::SeqCst), 1);
     }
 
     #[test]
@@ -311,14 +310,17 @@ mod tests {
         let (holds, file) = (Holds::default(), Handle::new(b"file").unwrap());
         let other = Handle::new(b"other").unwrap();
         let placing = holds.begin_placing(&file).unwrap();
+        let present = holds.placings.present();
+        assert!(!present.await_end(Duration::ZERO), "a file is being placed");
+        let later = holds.begin_placing(&other).unwrap();
+        drop(placing);
+        assert!(present.await_end(Duration::ZERO), "a later placing is not waited for");
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| holds.has_moves());
             std::thread::sleep(Duration::from_millis(100));
-            assert!(!asked.is_finished(), "a file is being placed");
-            let later = holds.begin_placing(&other).unwrap();
-            drop(placing);
-            assert!(!asked.join().unwrap());
+            assert!(!asked.is_finished(), "the other file is being placed");
             drop(later);
+            assert!(!asked.join().unwrap());
         });
         let _moving = holds.begin_move(&file).unwrap();
         assert!(holds.has_moves());

@@ -24,7 +24,7 @@ pub(crate) struct KnownFiles {
     pub(crate) holds: Holds,
     pub(crate) drained: DrainedServers,
     pub(crate) broken: BrokenFiles,
-    /// Locks for changes of files, each with the number of truncations under it.
+    /// Locks for changes of files, each with the number of truncations done while it was held.
     locks: [Mutex<u64>; FILE_LOCKS],
     mirror_locks: [Mutex<()>; MIRROR_LOCKS],
 }

@@ -16,7 +16,7 @@ use crate::sizes::SetIdBits;
 /// The bytes of a file on all its data servers together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StoredBytes {
-    /// The offset behind the last byte.
+    /// The offset after the last byte.
     end: u64,
     /// The time of the last write, by the clock of the data server; `None` without data files.
     written: Option<Time>,
@@ -53,7 +53,7 @@ impl Placed {
 impl StoredBytes {
     const NONE: Self = Self { end: 0, written: None };
 
-    /// The offset behind the last byte.
+    /// The offset after the last byte.
     pub(crate) const fn end(self) -> u64 {
         self.end
     }

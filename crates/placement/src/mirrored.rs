@@ -160,7 +160,7 @@ impl Placed {
         }
     }
 
-    /// Returns whether a mirror fails at the begin of a range, or lacks a part of the file. One
+    /// Returns whether a mirror fails at the beginning of a range, or lacks a part of the file. One
     /// that does not answer may be whole.
     fn is_harmed(
         &self,

@@ -23,6 +23,13 @@ pub(crate) struct Placing<'p> {
     number: u64,
 }
 
+/// The placings that were under way at one time.
+pub(crate) struct PresentPlacings<'p> {
+    placings: &'p Placings,
+    /// The number of the first later one.
+    next: u64,
+}
+
 impl Placings {
     pub(crate) fn begin(&self) -> Placing<'_> {
         let mut state = self.lock();
@@ -32,18 +39,23 @@ impl Placings {
         Placing { placings: self, number }
     }
 
-    /// Waits until the placings have ended that are under way now; returns false if one has not
-    /// after the longest time.
-    pub(crate) fn await_present(&self, longest: Duration) -> bool {
-        let state = self.lock();
-        let next = state.next;
-        let is_present = |state: &mut PlacingNumbers| state.present.range(..next).next().is_some();
-        let waited = self.ended.wait_timeout_while(state, longest, is_present);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    /// Returns the placings that are under way now.
+    pub(crate) fn present(&self) -> PresentPlacings<'_> {
+        PresentPlacings { placings: self, next: self.lock().next }
     }
 
     fn lock(&self) -> MutexGuard<'_, PlacingNumbers> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PresentPlacings<'_> {
+    /// Waits until they have ended; returns false if one has not after the longest time.
+    pub(crate) fn await_end(&self, longest: Duration) -> bool {
+        let Self { placings, next } = *self;
+        let is_present = |state: &mut PlacingNumbers| state.present.range(..next).next().is_some();
+        let waited = placings.ended.wait_timeout_while(placings.lock(), longest, is_present);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }
 

@@ -110,7 +110,7 @@ impl PlaceRecord {
         }
     }
 
-    /// Reads the place of a file; returns it with the bytes behind it.
+    /// Reads the place of a file; returns it with the bytes after it.
     pub(crate) fn decode_place<'b>(file: &Handle, bytes: &'b [u8]) -> Option<(Self, &'b [u8])> {
         let (&version, rest) = bytes.split_first()?;
         let (number, rest) = rest.split_first_chunk()?;

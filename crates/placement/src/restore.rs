@@ -16,7 +16,7 @@ use crate::placed::{ATTRIBUTE, Placed};
 use crate::record::PlaceRecord;
 
 impl Placed {
-    /// Gives a file without bytes of its own a place.
+    /// Records a place for a file that has no bytes of its own here.
     pub(crate) fn place_again(
         &self,
         file: &Handle,

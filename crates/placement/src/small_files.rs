@@ -23,9 +23,9 @@ pub(crate) fn must_be_own(using: &FileUse<'_>) -> Result<()> {
 }
 
 impl Placed {
-    /// Begins a change that writes to a file up to the offset `end`. A small file that is not small
-    /// afterwards is placed before, if the caller may write to it; without a caller, its right was
-    /// checked already.
+    /// Begins a write to a file that ends at the offset `end`. If a small file would no longer be
+    /// small then, it is first placed on data servers, provided that the caller may write to it.
+    /// Without a caller, the right was checked before.
     ///
     /// # Errors
     /// As [`Placed::begin_use`]; [`Status::Delay`]: a data server does not answer.

@@ -13,7 +13,7 @@ use crate::record::PlaceRecord;
 
 /// Data files on a data server.
 pub(crate) struct StoredEntries {
-    /// Their names, each with the cookie behind it.
+    /// Their names, each with the cookie after it.
     pub(crate) entries: Vec<(Box<[u8]>, u64)>,
     /// The cookie at which the next ones begin; `None` if these are the last ones.
     pub(crate) next: Option<u64>,

@@ -34,7 +34,7 @@ fn three() -> Vec<Arc<dyn Fs>> {
     (0..3).map(|_| memory()).collect()
 }
 
-/// Changes the data file on a data server behind the back of the placement.
+/// Changes the data file directly on a data server, without the metadata server.
 fn harm(world: &World, at: usize, offset: u64, data: &[u8]) {
     let called = world.placed.check(&world.placed.root(), 0).unwrap().files[0].stored_name.clone();
     let fs = &world.stores[at].fs;

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{
@@ -57,7 +57,7 @@ fn stored(world: &World, at: usize) -> Vec<u8> {
     bytes
 }
 
-/// Removes the only data file of a data server behind the back of the placement.
+/// Removes the only data file directly on a data server, without the metadata server.
 fn lose(world: &World, at: usize) {
     let page = world.placed.check(&world.placed.root(), 0).unwrap();
     let called = page.files[0].stored_name.clone().unwrap();
@@ -66,7 +66,7 @@ fn lose(world: &World, at: usize) {
     fs.release_removed();
 }
 
-/// Shortens the only data file of a data server behind the back of the placement.
+/// Shortens the only data file directly on a data server, without the metadata server.
 fn shorten(world: &World, at: usize, size: u64) {
     let page = world.placed.check(&world.placed.root(), 0).unwrap();
     let called = page.files[0].stored_name.clone().unwrap();
@@ -109,8 +109,8 @@ fn each_data_server_has_all_bytes() {
     assert_eq!(read(&world, &file).unwrap(), b"wh");
 }
 
-/// Delays every other write by a time in which a later one passes it.
-struct Overtaken(AtomicUsize);
+/// Counts writes, and delays every other one by a time in which a later one passes it.
+struct Overtaken(Arc<AtomicUsize>);
 
 impl Hook for Overtaken {
     fn around<T>(&self, verb: Verb, _: &Handle, work: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -125,13 +125,18 @@ impl Hook for Overtaken {
 fn writes_reach_all_mirrors_in_the_same_order() {
     // Half of the files are written to the slow data server last.
     for _ in 0..8 {
-        let slow = Layer::new(memory(), Overtaken(AtomicUsize::new(0)));
+        let begun = Arc::<AtomicUsize>::default();
+        let slow = Layer::new(memory(), Overtaken(Arc::clone(&begun)));
         let world = World::mirrored(memory(), vec![memory(), Arc::new(slow)]);
         let file = make(&world, "f");
         mirrors(&world, &file, false).unwrap();
         thread::scope(|scope| {
             scope.spawn(|| write(&world, &file, 0, b"first").unwrap());
-            thread::sleep(Duration::from_millis(20));
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while begun.load(Ordering::Relaxed) == 0 {
+                assert!(Instant::now() < deadline, "the slow data server is not written to");
+                thread::yield_now();
+            }
             scope.spawn(|| write(&world, &file, 0, b"later").unwrap());
         });
         assert_eq!(stored(&world, 0), stored(&world, 1));

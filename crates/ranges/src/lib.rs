@@ -163,7 +163,7 @@ struct Part<T> {
 pub struct Ranges<T> {
     parts: Arc<[Part<T>]>,
     /// For each stretch of `1 << shift` numbers from `base` on, the first part that ends in or
-    /// behind it. It has one entry more than there are stretches.
+    /// after it. It has one entry more than there are stretches.
     index: Arc<[u32]>,
     base: u32,
     shift: u32,
@@ -207,7 +207,7 @@ impl<T: Copy> Ranges<T> {
         let stretch = (number.checked_sub(self.base)? >> self.shift) as usize;
         let &[from, to] = self.index.get(stretch..stretch + 2)? else { return None };
         let first = self.parts.get(from as usize)?;
-        // A part that ends behind the stretch may still begin in it, so one more is searched.
+        // A part that ends after the stretch may still begin in it, so one more is searched.
         let part = match to - from {
             _ if first.range.last >= number => first,
             0 => return None,

@@ -112,7 +112,7 @@ const fn check(bytes: usize, fragments: u32, limits: &RecordLimits) -> Result<()
     Ok(())
 }
 
-/// Moves the fragments of a complete record together, behind the first header.
+/// Moves the fragments of a complete record together, after the first header.
 fn join(buffer: &mut [u8], fragments: u32) {
     let (mut from, mut to) = (0, HEADER_BYTES);
     for _ in 0..fragments {

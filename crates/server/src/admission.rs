@@ -17,11 +17,11 @@ pub(crate) struct Admission {
     total_max: usize,
     per_address_max: usize,
     budget: Arc<MemoryBudget>,
-    counts: Mutex<Counts>,
+    counts: Mutex<PeerCounts>,
 }
 
 #[derive(Default)]
-struct Counts {
+struct PeerCounts {
     total: usize,
     /// Connections of peers to which nothing is offered.
     unlisted: usize,
@@ -166,7 +166,7 @@ impl Admission {
         counts.by_address.iter().map(|(address, peer)| peer.stats(*address)).collect()
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn counts(&self) -> MutexGuard<'_, PeerCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -189,7 +189,7 @@ impl Peer {
     }
 }
 
-impl Counts {
+impl PeerCounts {
     fn of(&mut self, channel: ChannelKind) -> &mut usize {
         let [plain, tls, mutual_tls] = &mut self.by_channel;
         match channel {

@@ -1,5 +1,7 @@
 //! The turn of one connection: receives the bytes that are there, answers them, sends the replies.
 
+mod handshake;
+
 use std::any::Any;
 use std::net::SocketAddr;
 use std::ops::Range;

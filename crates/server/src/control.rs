@@ -392,7 +392,7 @@ mod tests {
         let (asked, _) = ask(&Request::Status, 2, 2);
         assert!(matches!(asked, Err(AskError::Busy(2))), "{asked:?}");
         let (asked, took) = ask(&Request::Cluster, 2, 2);
-        assert!(matches!(asked, Ok(Answer::Done(Value::Null))) && took < 1, "{asked:?}");
+        assert!(matches!(asked, Ok(Answer::Done(Value::Null))) && took < 2, "{asked:?}");
         let (asked, _) = ask(&Request::Status, 2, 5);
         assert!(matches!(asked, Ok(Answer::Done(Value::Null))), "{asked:?}");
         socket.shutdown();
@@ -414,7 +414,8 @@ mod tests {
             scope.spawn(|| {
                 let (mut peer, _) = begins.accept().unwrap();
                 peer.write_all(b"  {").unwrap();
-                std::thread::sleep(Duration::from_secs(3));
+                // It hangs until the other side gives up.
+                let _ = peer.read_to_end(&mut Vec::new());
             });
             let asked = ask_within(&path, &Request::Reload, AnswerLimits { silence: 1, whole: 60 });
             assert!(matches!(asked, Err(AskError::Silent(1))), "{asked:?}");

@@ -25,7 +25,6 @@ mod counters;
 mod datagrams;
 mod event_loop;
 mod handoff;
-mod handshake;
 mod handshake_slots;
 mod handshaking;
 mod http_service;

@@ -172,7 +172,7 @@ fn answer(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     results(&reply).map(<[u8]>::to_vec).ok_or_else(nonsense)
 }
 
-/// Returns the results behind the header of a successful reply (RFC 5531, 9).
+/// Returns the results after the header of a successful reply (RFC 5531, 9).
 fn results(reply: &[u8]) -> Option<&[u8]> {
     let mut decoder = Decoder::new(reply);
     let [xid, kind, accepted]: [u32; 3] =

@@ -83,7 +83,7 @@ fn an_unlisted_peer_is_answered_one_call_a_second() {
     let mut listed = Client::new(&server);
     let begun = Instant::now();
     (0..100).for_each(|xid| drop(listed.call(xid, toy::NULL, &[])));
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -152,11 +152,13 @@ fn paused_connections_are_read_again_a_few_in_each_turn() {
     for _ in 0..2 {
         strangers.iter().for_each(|stranger| (&stranger.0).write_all(&[0]).unwrap());
     }
-    std::thread::sleep(Duration::from_millis(100));
+    let received = || server.stats().received_bytes;
+    eventually("each has sent a byte", || received() >= 32 * 16);
     let before = server.stats();
-    std::thread::sleep(Duration::from_secs(1));
+    let left = 2 * 32 * 16 - before.received_bytes;
+    eventually("each has sent two", || received() == 2 * 32 * 16);
     let turns = server.stats().waits - before.waits;
-    assert!((16..64).contains(&turns), "tried again in {turns} turns");
+    assert!((left / 32..64).contains(&turns), "tried again in {turns} turns");
 }
 
 #[test]
@@ -202,7 +204,7 @@ fn shutdown_does_not_wait_for_calls_of_peers_that_are_not_admitted() {
         eventually("a call sleeps", || server.stats().hand_overs > 0);
         let begun = Instant::now();
         assert!(server.shutdown(), "all is done: {said:?}");
-        assert!(begun.elapsed() < Duration::from_secs(2), "{said:?}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(4), "{said:?}: {:?}", begun.elapsed());
         assert_eq!(listed.reply().xid, 7, "the call in hand is answered");
     }
 }
@@ -237,10 +239,12 @@ fn a_listed_peer_is_answered_by_datagram_while_unlisted_peers_flood() {
     let datagrams = Datagrams::start(server, dispatcher, |peer| peer).unwrap();
     [&unlisted, &listed].iter().for_each(|socket| socket.connect(server).unwrap());
     listed.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    unlisted.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let over = AtomicBool::new(false);
     let answered = std::thread::scope(|scope| {
         scope.spawn(|| flood(&unlisted, &over));
-        std::thread::sleep(Duration::from_millis(300));
+        // The flood has begun once one of its calls is answered.
+        unlisted.recv(&mut [0; 64]).unwrap();
         let answered = (1..=40).filter(|&xid| is_answered(&listed, xid)).count();
         over.store(true, Ordering::Relaxed);
         answered

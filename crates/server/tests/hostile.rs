@@ -4,12 +4,21 @@
 mod toy;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use comity_server::{Patience, Server, Settings, limits};
-use toy::{Client, ToyService, eventually, opaque, record, settings, start, until_a_call_sleeps};
+use toy::{
+    Client, Shared, ToyService, always, eventually, opaque, record, settings, start,
+    until_a_call_sleeps,
+};
 
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Returns the reasons for which connections have ended.
+fn ends(server: &Server<ToyService>) -> Vec<&'static str> {
+    server.stats().ended().filter(|(_, count)| *count > 0).map(|(reason, _)| reason).collect()
+}
 
 fn is_empty(server: &Server<ToyService>) -> bool {
     let numbers = server.stats();
@@ -23,7 +32,8 @@ fn a_record_of_two_gigabytes_ends_the_connection_at_once() {
     let call = record(1, toy::NULL, &[]);
     client.send(&[call, vec![0xff; 8]].concat());
     assert_eq!(client.reply().xid, 1, "what came before is answered");
-    assert!(client.is_ended_within(Duration::from_millis(500)));
+    assert!(client.is_ended_within(PATIENCE));
+    assert_eq!(ends(&server), ["record"], "it did not wait for a time limit");
     eventually("all memory is released", || is_empty(&server));
 }
 
@@ -32,7 +42,8 @@ fn a_peer_that_does_not_speak_rpc_is_disconnected() {
     let server = start(&Arc::default(), settings());
     let mut client = Client::new(&server);
     client.send(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
-    assert!(client.is_ended_within(Duration::from_millis(500)));
+    assert!(client.is_ended_within(PATIENCE));
+    assert_eq!(ends(&server), ["record"], "its first bytes are no record mark");
 }
 
 #[test]
@@ -121,10 +132,9 @@ fn a_peer_that_closes_in_the_middle_of_a_long_record_is_gone_at_once() {
     let call = record(1, toy::ECHO, &opaque(&vec![7; 1 << 20]));
     client.send(&call[..100_000]);
     eventually("it is counted", || server.stats().buffered_bytes > 1 << 20);
-    let started = Instant::now();
     drop(client);
     eventually("all memory is released", || is_empty(&server));
-    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    assert_eq!(ends(&server), ["closed"], "it did not wait for a time limit");
 }
 
 #[test]
@@ -140,8 +150,8 @@ fn large_records_wait_for_memory_and_are_served_when_there_is_some() {
     std::thread::scope(|scope| {
         scope.spawn(|| sender.send(&call));
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(500));
-            assert!(server.stats().buffered_bytes <= 3 << 20);
+            let is_bounded = || server.stats().buffered_bytes <= 3 << 20;
+            always(Duration::from_millis(500), "the memory is bounded", is_bounded);
             greedy.clear();
         });
         assert_eq!(honest.reply().xid, 1);
@@ -159,8 +169,8 @@ fn one_address_cannot_take_the_memory_that_others_need() {
     let mut greedy: Vec<_> = (0..40).map(|_| Client::new(&server)).collect();
     greedy.iter_mut().for_each(|client| client.send(&call[..200_000]));
     eventually("half is taken", || server.stats().buffered_bytes > 6 << 20);
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(server.stats().buffered_bytes <= 8 << 20);
+    let is_half = || server.stats().buffered_bytes <= 8 << 20;
+    always(Duration::from_millis(200), "the other half is left", is_half);
     let mut honest = Client::from(&server, "127.0.0.2");
     let started = Instant::now();
     let mut sender = Client(honest.0.try_clone().unwrap());
@@ -168,7 +178,8 @@ fn one_address_cannot_take_the_memory_that_others_need() {
         scope.spawn(|| sender.send(&call));
         assert_eq!(honest.reply().xid, 1);
     });
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    // The memory of the others is free after 30 seconds.
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
 }
 
 #[test]
@@ -206,7 +217,6 @@ fn a_peer_that_reads_late_gets_everything() {
         client.send(&record(xid, toy::ZEROS, &(1_u32 << 20).to_be_bytes()));
     }
     eventually("it waits", || server.stats().backlogs > 0);
-    std::thread::sleep(Duration::from_millis(300));
     for xid in 0..40 {
         let reply = client.reply();
         assert_eq!((reply.xid, reply.results.len()), (xid, 1 << 20));
@@ -221,7 +231,8 @@ fn connections_are_bounded_for_one_address() {
     let server = start(&Arc::default(), settings);
     let mut clients: Vec<_> = (0..3).map(|_| Client::new(&server)).collect();
     clients.iter_mut().for_each(|client| drop(client.call(1, toy::NULL, &[])));
-    assert!(Client::new(&server).is_ended_within(Duration::from_millis(500)));
+    // A connection without a call would be closed after two seconds, but not refused.
+    assert!(Client::new(&server).is_ended_within(PATIENCE));
     assert_eq!(server.stats().refused, 1);
     clients.pop();
     eventually("a place is free", || server.stats().connections == 2);
@@ -230,7 +241,7 @@ fn connections_are_bounded_for_one_address() {
 
 #[test]
 fn shutdown_finishes_the_calls_in_hand_and_sends_their_replies() {
-    let shared = Arc::default();
+    let shared = Arc::<Shared>::default();
     let server = start(&shared, settings());
     let address = server.addresses()[0];
     let mut sleeper = Client::new(&server);
@@ -238,11 +249,10 @@ fn shutdown_finishes_the_calls_in_hand_and_sends_their_replies() {
     idle.call(1, toy::NULL, &[]);
     sleeper.send(&record(5, toy::SLEEP, &600_u32.to_be_bytes()));
     until_a_call_sleeps(&shared);
-    let started = Instant::now();
     assert!(server.shutdown());
-    assert!(started.elapsed() > Duration::from_millis(300), "shutdown did not wait for the call");
+    assert_eq!(shared.sleeping.load(Ordering::SeqCst), 0, "shutdown did not wait for the call");
     assert_eq!(sleeper.reply().xid, 5);
-    assert!(idle.is_ended_within(Duration::from_millis(100)));
+    assert!(idle.is_ended_within(PATIENCE));
     assert!(std::net::TcpStream::connect(address).is_err());
 }
 
@@ -257,5 +267,5 @@ fn shutdown_does_not_wait_for_ever() {
     eventually("it waits", || server.stats().backlogs > 0);
     let started = Instant::now();
     assert!(!server.shutdown());
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }

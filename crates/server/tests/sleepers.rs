@@ -4,16 +4,22 @@
 mod toy;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use comity_server::Settings;
-use toy::{Client, record, settings, start};
+use toy::{Client, Shared, record, settings, start, until_calls_sleep};
 
-const SLEEP_MS: u32 = 1000;
+/// The calls sleep until the test ends their sleep, or for longer than a test may take.
+const SLEEP_MS: u32 = 15_000;
+
+/// A call that had to wait for a sleeping one would take longer.
+const PATIENCE: Duration = Duration::from_secs(7);
 
 #[test]
 fn one_client_cannot_occupy_all_threads_that_may_sleep() {
-    let server = start(&Arc::default(), Settings { threads_max: 5, ..settings() });
+    let shared = Arc::<Shared>::default();
+    let server = start(&shared, Settings { threads_max: 5, ..settings() });
     let mut greedy: Vec<_> = (0..6).map(|_| Client::from(&server, "127.0.0.7")).collect();
     let mut other = Client::new(&server);
     other.call(0, toy::NULL, &[]);
@@ -21,29 +27,33 @@ fn one_client_cannot_occupy_all_threads_that_may_sleep() {
         client.send(&record(1, toy::SLEEP, &SLEEP_MS.to_be_bytes()));
         client.send(&record(2, toy::NULL, &[]));
     }
-    std::thread::sleep(Duration::from_millis(200));
+    until_calls_sleep(&shared, 2);
     let begun = Instant::now();
     other.call(1, toy::NULL, &[]);
     other.call(2, toy::SLEEP, &10_u32.to_be_bytes());
     other.call(3, toy::NULL, &[]);
-    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    assert_eq!(shared.sleeping.load(Ordering::SeqCst), 2, "the others have to wait");
+    shared.end_sleeps();
     for client in &mut greedy {
         let mut answered = [client.reply().xid, client.reply().xid];
         answered.sort_unstable();
         assert_eq!(answered, [1, 2], "the postponed calls are not done");
     }
     // No thread is still counted: as many calls can sleep at once as in the beginning.
-    let begun = Instant::now();
+    shared.allow_sleeps();
     for client in greedy.iter_mut().take(2) {
         client.send(&record(3, toy::SLEEP, &SLEEP_MS.to_be_bytes()));
     }
+    until_calls_sleep(&shared, 2);
+    shared.end_sleeps();
     greedy.iter_mut().take(2).for_each(|client| assert_eq!(client.reply().xid, 3));
-    assert!(begun.elapsed() < Duration::from_millis(1900), "{:?}", begun.elapsed());
 }
 
 #[test]
 fn several_clients_cannot_occupy_all_threads_that_may_sleep() {
-    let server = start(&Arc::default(), Settings { threads_max: 9, ..settings() });
+    let shared = Arc::<Shared>::default();
+    let server = start(&shared, Settings { threads_max: 9, ..settings() });
     let mut other = Client::new(&server);
     other.call(0, toy::NULL, &[]);
     let addresses = ["127.0.0.7", "127.0.0.8", "127.0.0.9"];
@@ -53,12 +63,13 @@ fn several_clients_cannot_occupy_all_threads_that_may_sleep() {
     for client in &mut greedy {
         client.send(&record(1, toy::SLEEP, &SLEEP_MS.to_be_bytes()));
     }
-    std::thread::sleep(Duration::from_millis(200));
+    until_calls_sleep(&shared, 6);
     let begun = Instant::now();
     for xid in (1..9).step_by(2) {
         other.call(xid, toy::SLEEP, &10_u32.to_be_bytes());
         other.call(xid + 1, toy::NULL, &[]);
     }
-    assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    shared.end_sleeps();
     greedy.iter_mut().for_each(|client| assert_eq!(client.reply().xid, 1));
 }

@@ -1,9 +1,9 @@
 //! The state that a server of NFSv4 and NLM must keep, as plain data.
 //!
 //! **Answers:** which clients there are and how long they live ([`Engine`]), which of their
-//! requests were done already ([`Sequenced`], [`Turn`]), which files they have open, locked and
-//! delegated, which owner is next for a byte range ([`FileLocks`]), and who may reclaim what after
-//! a restart ([`Recovered`]).
+//! requests were done already ([`Sequenced`], [`SeqidCheck`]), which files they have open, locked
+//! and delegated, which owner is next for a byte range ([`FileLocks`]), and who may reclaim what
+//! after a restart ([`Recovered`]).
 //!
 //! It does no I/O, reads no clock and uses no randomness. The time is an argument, and messages to
 //! clients are returned as values. The shell must make these calls:
@@ -101,8 +101,8 @@ pub use channel::{
 };
 pub use client::{Client, ExportedClient};
 pub use client_state::{
-    Announced, BeginOffload, CallbackAddress, Counts, ExportedGrant, ExportedKind, ExportedOwner,
-    ExportedState, OffloadEnd, OwnerKind, OwnerReply, Revocation, RevokedState,
+    Announced, BeginOffload, CallbackAddress, ExportedGrant, ExportedKind, ExportedOwner,
+    ExportedState, HeldCounts, OffloadEnd, OwnerKind, OwnerReply, Revocation, RevokedState,
 };
 pub use clients::{ExchangeId, Exchanged, Introduced, Setclientid};
 pub use comity_credential::{Grantee, KeyId, Origin, OriginChannel};
@@ -141,7 +141,7 @@ pub use migration::{
 };
 pub use nlm::{HostLock, LockRequestKind};
 pub use offloads::{CopyUnderWay, OffloadStatus};
-pub use opens::{Before, Claim, Open, Opened, OwnerAnswer, OwnerTurn, Turn};
+pub use opens::{Before, Claim, Open, Opened, OwnerAnswer, OwnerTurn, SeqidCheck};
 pub use record::{Identity, JournalPosition, Record, RecordedClient};
 pub use recovery::Recovered;
 pub use report::{

@@ -92,7 +92,7 @@ pub enum Record {
     /// The client may reclaim later state of all files whose state was revoked: FREE_STATEID of the
     /// last one shows that it knows of them.
     RevocationsKnown(RecordedClient),
-    /// A layout for writing of this file is given out, so its data servers may have bytes behind
+    /// A layout for writing of this file is given out, so its data servers may have bytes after
     /// the end that the metadata server knows (RFC 8881, 12.5.4).
     SizeOpen(FileKey),
     /// No layout for writing of this file is out, and its size is known.

@@ -10,8 +10,8 @@ use comity_state::{
     Always, ByteRange, CallbackAddress, Caller, ChannelAttrs, Claim, Client, ClientOwner,
     ConnectionId, Delegation, DelegationWish, Effect, Engine, Error, ExchangeId, ExportedKind,
     FileKey, HostLock, Lock, LockRefusal, LockRequestKind, LockType, Locker, Open, Opened, Origin,
-    Principal, Recovered, Sender, Sequence, Sequenced, SessionId, Setclientid, Settings, Share,
-    Stateid, Turn, Verifier,
+    Principal, Recovered, Sender, SeqidCheck, Sequence, Sequenced, SessionId, Setclientid,
+    Settings, Share, Stateid, Verifier,
 };
 use comity_state::{DirectoryNotice, DirectoryRequest, NotedChange, NoticeWishes};
 use comity_vfs::{Cred, Gid, Handle, Uid};
@@ -177,12 +177,12 @@ fn a_retry_of_an_owner_of_minor_version_0_is_answered_again() {
     let turn = |engine: &Engine, client: &Arc<Client>, seqid| {
         engine.open_turn((NOW, caller(2)), client, b"opener", seqid)
     };
-    let Ok(Turn::New(first)) = turn(&from, &old, 5) else { panic!("not new") };
+    let Ok(SeqidCheck::New(first)) = turn(&from, &old, 5) else { panic!("not new") };
     assert_eq!(from.export_client(NOW, &old), Err(Error::Delay), "it is under way");
     let open = opened(&from, &old, 1);
     first.answered(b"the answer", None);
     let new = take_to(&from, &to, &old).unwrap();
-    let Ok(Turn::Again(reply)) = turn(&to, &new, 5) else { panic!("done twice") };
+    let Ok(SeqidCheck::Again(reply)) = turn(&to, &new, 5) else { panic!("done twice") };
     assert_eq!(&*reply.result, b"the answer");
     let confirmed = to.open_confirm((Sender::of(NOW, &new), &file(1)), &open).unwrap();
     assert_eq!(confirmed.seqid, open.seqid + 1);

@@ -2,7 +2,7 @@ use crate::{Malformed, padding};
 
 /// A value that can be read from XDR bytes, borrowing from them where it can.
 pub trait Decode<'a>: Sized {
-    /// Reads one value and leaves the decoder behind it.
+    /// Reads one value and leaves the decoder after it.
     ///
     /// # Errors
     /// [`Malformed`] if the bytes are no such value; the decoder is then spent.
@@ -84,7 +84,7 @@ impl<'a> Decoder<'a> {
         Ok(words.map(u32::from_be_bytes))
     }
 
-    /// Takes `length` bytes and the zero padding behind them.
+    /// Takes `length` bytes and the zero padding after them.
     ///
     /// # Errors
     /// [`Malformed::Truncated`], [`Malformed::Padding`].

@@ -201,7 +201,7 @@ impl Encoder {
         Word { at }
     }
 
-    /// Appends a word, and behind it leaves one as [`Encoder::word`] does.
+    /// Appends a word, and after it leaves one as [`Encoder::word`] does.
     #[inline]
     pub fn word_behind(&mut self, before: u32) -> Word {
         let at = self.bytes.len() + 4;

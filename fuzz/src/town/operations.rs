@@ -331,8 +331,8 @@ impl Town {
         }
     }
 
-    /// Answers the first call with these bytes: behind its number, behind the header of an accepted
-    /// call, or behind the head of a CB_COMPOUND's results.
+    /// Answers the first call with these bytes: after its number, after the header of an accepted
+    /// call, or after the head of a CB_COMPOUND's results.
     fn reply(&mut self, who: usize, how: u8, body: &[u8]) {
         let Some(call) = self.asked(who) else { return };
         let mut reply = Encoder::new();

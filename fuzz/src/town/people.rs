@@ -102,7 +102,7 @@ impl Person {
 }
 
 impl Town {
-    /// Sends a COMPOUND; in a session behind a SEQUENCE. A client that the server does not know any
+    /// Sends a COMPOUND; in a session after a SEQUENCE. A client that the server does not know any
     /// more introduces itself the next time.
     pub(super) fn compound(
         &mut self,

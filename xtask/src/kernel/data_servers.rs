@@ -39,7 +39,7 @@ pub(super) enum DataServerKind {
     Stripes,
     /// Plain servers of NFSv3, each with a mirror of every file.
     Mirrors,
-    /// The same; the last of them is nfs-ganesha.
+    /// Mirrors as above, of which the last one is on nfs-ganesha.
     GaneshaMirrors,
 }
 

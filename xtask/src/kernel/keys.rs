@@ -134,8 +134,8 @@ impl Keys {
         parameters.distinguished_name.push(DnType::CommonName, wanted.name);
         let [from, to] = wanted.years.map(|year| date_time_ymd(year, 1, 1));
         (parameters.not_before, parameters.not_after) = (from, to);
-        // In this form tlshd reads it: its library refuses an Ed25519 key with a public key next to
-        // it.
+        // This is the form that tlshd reads: its library refuses an Ed25519 key with a public key
+        // next to it.
         let pem = PrivateKey::generate(wanted.algorithm)?.to_pem()?;
         let certificate = parameters.self_signed(&KeyPair::from_pem(&pem)?)?;
         fs::write(self.certificate(wanted.name), certificate.pem())?;

@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use anyhow::Result;
+use comity_vfs::SplitMix64;
 
 /// The number of sources in each folder of the C program; each has a header.
 const SOURCES: u32 = 20;
@@ -108,14 +109,14 @@ fn probes(folder: &Path) -> Result<usize> {
 /// # Errors
 /// If they cannot be written.
 pub(super) fn heap(top: &Path, count: u32) -> Result<()> {
-    let mut rng = Rng(0x9e37_79b9_7f4a_7c15);
+    let mut numbers = SplitMix64::new(1);
     for number in 0..count {
         let folder = top.join(format!("d{:02}/e{}", number % 40, number % 3));
         fs::create_dir_all(&folder)?;
         let path = folder.join(format!("file {number:04}"));
-        let length = rng.next() % 16_384 * u64::from(number % 10 != 0);
+        let length = numbers.below(16_384) * u64::from(number % 10 != 0);
         let bytes: Vec<u8> =
-            (0..length.div_ceil(8)).flat_map(|_| rng.next().to_le_bytes()).collect();
+            (0..length.div_ceil(8)).flat_map(|_| numbers.bits().to_le_bytes()).collect();
         fs::write(&path, &bytes)?;
         let mode = [0o644, 0o600, 0o755, 0o440][number as usize % 4];
         fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
@@ -127,18 +128,6 @@ pub(super) fn heap(top: &Path, count: u32) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Pseudorandom numbers that are the same each time (xorshift64).
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ fn item(line: &str) -> Option<&str> {
     line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).or(numbered)
 }
 
-/// The comments of a file in which comments begin with `#`. Those behind code are left out.
+/// The comments of a file in which comments begin with `#`. Those after code are left out.
 pub(super) fn hash_comments(text: &str) -> Vec<Block> {
     let mut found: Vec<Block> = Vec::new();
     let mut is_open = false;

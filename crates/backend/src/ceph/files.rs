@@ -176,8 +176,8 @@ impl Ceph {
         !self.files.table().contains_key(&key)
     }
 
-    /// Closes a file, unless somebody uses it. Its data is written before: the failure of a later
-    /// write would be reported to nobody.
+    /// Closes a file, unless somebody uses it. Its data is written first: the failure of a later
+    /// write could not be reported to any caller.
     fn close_file(&self, key: (Vino, FileUse), file: Arc<DataFile>) {
         if file.is_written() && self.sync_file(key.0, &file).is_err() {
             // The failure is remembered, so the file need not stay open for it.

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 
 use crate::report::aggregate::{self, Cell, Line};
 use crate::statistics::Ratio;
-use crate::suite::{Better, Outcome, Unit, WorkloadRecord};
+use crate::suite::{Better, SuiteOutcome, Unit, WorkloadRecord};
 
 /// A figure in both results.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl Row {
 ///
 /// # Errors
 /// The two have no figure in common.
-pub fn compare(before: &Outcome, after: &Outcome) -> Result<Comparison> {
+pub fn compare(before: &SuiteOutcome, after: &SuiteOutcome) -> Result<Comparison> {
     let mut found = Comparison { rows: Vec::new(), left_out: Vec::new() };
     for record in after.workloads.iter().filter(|record| record.name != "selfscale") {
         match before.workload(&record.name) {
@@ -70,11 +70,11 @@ pub fn compare(before: &Outcome, after: &Outcome) -> Result<Comparison> {
     Ok(found)
 }
 
-fn both_scale(before: &Outcome, after: &Outcome) -> bool {
+fn both_scale(before: &SuiteOutcome, after: &SuiteOutcome) -> bool {
     before.workload("selfscale").is_some() && after.workload("selfscale").is_some()
 }
 
-type Part<'a> = (&'a Outcome, &'a WorkloadRecord);
+type Part<'a> = (&'a SuiteOutcome, &'a WorkloadRecord);
 
 fn workload(found: &mut Comparison, (before, old): Part<'_>, (after, new): Part<'_>) {
     let old_lines = aggregate::lines(before, old, &[]);
@@ -94,7 +94,7 @@ fn workload(found: &mut Comparison, (before, old): Part<'_>, (after, new): Part<
     }
 }
 
-fn partner(before: &Outcome, after: &Outcome, name: &str) -> Option<usize> {
+fn partner(before: &SuiteOutcome, after: &SuiteOutcome, name: &str) -> Option<usize> {
     if before.targets.len() == 1 && after.targets.len() == 1 {
         return Some(0);
     }

@@ -13,7 +13,7 @@ const FILE_BYTES: u64 = 256 << 20;
 /// The way in which a disk is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiskUse {
-    /// Writes of 1 MiB, one behind the other.
+    /// Writes of 1 MiB, one after the other.
     Sequential,
     /// Reads of 4 KiB at random places.
     Random,

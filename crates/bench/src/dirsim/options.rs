@@ -14,7 +14,7 @@ use super::{Actor, Event, Pattern, PolicyName, Settings, simulate};
 use crate::rng::Rng;
 use crate::stdout::say;
 
-/// Longest delay of a simulated copy of a client behind the client of the trace.
+/// Longest delay of a simulated copy of a client after the client of the trace.
 const SHIFT_MICROSECONDS: u64 = 1_000_000;
 
 /// The trace, and the simulated servers.

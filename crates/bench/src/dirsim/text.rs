@@ -89,7 +89,7 @@ fn action(verb: &str, arguments: Vec<String>) -> Result<Action, &'static str> {
     }
 }
 
-/// Reads seconds with up to six digits behind the point.
+/// Reads seconds with up to six digits after the point.
 pub(super) fn microseconds(text: &str) -> Option<u64> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

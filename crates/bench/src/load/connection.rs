@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use comity_remote::rpc::dial;
 
 use super::send_queue::SendQueue;
-use crate::call_templates::{CallTemplates, SlotPlace, Stamp, Turn};
+use crate::call_templates::{CallSlot, CallTemplates, SlotPlace, Stamp};
 use crate::limits::{INBOX_BYTES, REPLY_BYTES_MAX};
 
 /// One connection with calls outstanding on it.
@@ -100,7 +100,7 @@ impl Connection {
     pub(crate) fn issue(&mut self, script: &CallTemplates, next: Next) {
         let highest = self.slots.len() as u32 - 1;
         let slot = &mut self.slots[next.slot];
-        let template = script.choose(Turn {
+        let template = script.choose(CallSlot {
             number: self.turn * next.places + next.place,
             place: next.slot * next.places as usize + next.place as usize,
             before: slot.generation as usize,

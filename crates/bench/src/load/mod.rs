@@ -51,7 +51,7 @@ pub enum Stop {
 
 /// The result of a load.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// Calls answered.
     pub calls: u64,
     /// Units: calls, or entries of directories.
@@ -70,7 +70,7 @@ struct Run<'a> {
     started: Instant,
     now: Instant,
     issued: u64,
-    outcome: Outcome,
+    outcome: LoadOutcome,
 }
 
 impl Client {
@@ -107,17 +107,17 @@ impl Client {
     /// # Errors
     /// A wrong reply, a closed connection, or a server that is silent for [`SILENCE_SECONDS_MAX`]
     /// seconds.
-    pub fn run(&mut self, script: &CallTemplates, load: Load) -> Result<Outcome> {
+    pub fn run(&mut self, script: &CallTemplates, load: Load) -> Result<LoadOutcome> {
         ensure!((1..DEPTH_MAX).contains(&load.depth), "depth must be 1 to {DEPTH_MAX}");
         let started = Instant::now();
         let latency = Histogram::new_with_bounds(1, LATENCY_NANOSECONDS_MAX, 3)?;
-        let outcome = Outcome { calls: 0, units: 0, seconds: 0.0, latency };
+        let outcome = LoadOutcome { calls: 0, units: 0, seconds: 0.0, latency };
         Run { client: self, script, load, started, now: started, issued: 0, outcome }.finish()
     }
 }
 
 impl Run<'_> {
-    fn finish(mut self) -> Result<Outcome> {
+    fn finish(mut self) -> Result<LoadOutcome> {
         self.fill()?;
         let mut events = Vec::with_capacity(self.client.connections.len());
         while self.outcome.calls < self.issued {

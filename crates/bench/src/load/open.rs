@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use super::connection::Next;
-use super::{Client, LATENCY_NANOSECONDS_MAX, Outcome, wait_for};
+use super::{Client, LATENCY_NANOSECONDS_MAX, LoadOutcome, wait_for};
 use crate::call_templates::CallTemplates;
 use crate::limits::{DEPTH_MAX, SILENCE_SECONDS_MAX};
 use crate::rng::Rng;
@@ -40,7 +40,7 @@ struct Run<'a> {
     issued: u64,
     /// Connection and slot of calls that could be made.
     free: VecDeque<(usize, usize)>,
-    outcome: Outcome,
+    outcome: LoadOutcome,
 }
 
 impl Client {
@@ -49,7 +49,7 @@ impl Client {
     ///
     /// # Errors
     /// As for [`Client::run`].
-    pub fn run_open(&mut self, script: &CallTemplates, load: OpenLoad) -> Result<Outcome> {
+    pub fn run_open(&mut self, script: &CallTemplates, load: OpenLoad) -> Result<LoadOutcome> {
         ensure!((1..DEPTH_MAX).contains(&load.depth), "depth must be 1 to {DEPTH_MAX}");
         ensure!(load.rate > 0.0, "a rate must be above 0");
         let mut free = VecDeque::new();
@@ -58,7 +58,7 @@ impl Client {
         }
         self.connections.iter_mut().for_each(|connection| connection.resize(load.depth));
         let latency = Histogram::new_with_bounds(1, LATENCY_NANOSECONDS_MAX, 3)?;
-        let outcome = Outcome { calls: 0, units: 0, seconds: 0.0, latency };
+        let outcome = LoadOutcome { calls: 0, units: 0, seconds: 0.0, latency };
         let (started, rng) = (Instant::now(), Rng::new(load.seed));
         let due = started;
         Run { client: self, script, load, rng, started, due, issued: 0, free, outcome }.finish()
@@ -66,7 +66,7 @@ impl Client {
 }
 
 impl Run<'_> {
-    fn finish(mut self) -> Result<Outcome> {
+    fn finish(mut self) -> Result<LoadOutcome> {
         let mut events = Vec::with_capacity(self.client.connections.len());
         loop {
             let now = Instant::now();

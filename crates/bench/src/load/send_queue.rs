@@ -21,7 +21,7 @@ enum Piece {
 }
 
 impl SendQueue {
-    /// Adds a call, and behind it the script's payload.
+    /// Adds a call, and after it the script's payload.
     pub(crate) fn add(&mut self, script: &CallTemplates, template: usize, stamp: &Stamp) {
         let start = self.bytes.len();
         script.encode(template, stamp, &mut self.bytes);

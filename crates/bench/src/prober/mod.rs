@@ -1,5 +1,5 @@
-//! Makes the calls of a load: asks the server for handles and stateids, and takes the form of the
-//! replies.
+//! Makes the calls of a load: asks the server for handles and stateids, and remembers the layout of
+//! the replies.
 
 mod held;
 pub mod nfs3;

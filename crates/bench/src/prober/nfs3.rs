@@ -228,7 +228,7 @@ impl Prober<'_> {
     }
 }
 
-/// A handle and the words of WRITE behind it, its data left out.
+/// A handle and the words of WRITE after it, its data left out.
 struct Words<'a>(comity_proto::nfs3::NfsFh3<'a>, [u32; 5]);
 
 impl Encode for Words<'_> {

@@ -8,7 +8,8 @@ use comity_proto::nfs4::{
     Read4resok, StableHow4, Stateid4, Write4resok, operation as op, share,
 };
 use comity_remote::nfs4::{
-    Compound, OBJECT, Opening, Page, Reply, Session, Wire, WriteHead, made, metadata, page_of,
+    Compound, ListingPage, OBJECT, Opening, Reply, Session, Wire, WriteHead, made, metadata,
+    page_of,
 };
 use comity_remote::rpc::RESULTS_AT;
 use comity_xdr::Opaque;
@@ -18,15 +19,15 @@ use crate::call_templates::{CallTemplates, Expectation, Order, Template};
 use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
 use crate::operation::{InSession, Operation, Stable};
 
-/// Offset of the results of SEQUENCE in a reply, behind its number and status.
+/// Offset of the results of SEQUENCE in a reply, after its number and status.
 const SEQUENCED_AT: usize = RESULTS_AT + 20;
-/// Offset of the results behind SEQUENCE: first those of PUTFH, then those of the operation itself.
+/// Offset of the results after SEQUENCE: first those of PUTFH, then those of the operation itself.
 pub(super) const REST_AT: usize = SEQUENCED_AT + 36;
 /// Bytes of the number and the status of an operation.
 pub(super) const STATUS_BYTES: usize = 8;
 /// Bytes of the mask of attributes, and of the length of their values.
 const MASK_BYTES: usize = 16;
-/// Offset of SIZE among the values, behind TYPE and CHANGE.
+/// Offset of SIZE among the values, after TYPE and CHANGE.
 const SIZE_AT: usize = 12;
 /// All rights (RFC 8881, 18.1).
 const ACCESS_ALL: u32 = 0x3f;
@@ -248,7 +249,7 @@ impl<W: Wire> Prober<'_, W> {
             let mut place = (0, [0; 8]);
             loop {
                 let (mut template, reply) = self.like(&page_of(&dir, place, true), &[])?;
-                let page: Page = reply.on_object()?.next(op::READDIR)?;
+                let page: ListingPage = reply.on_object()?.next(op::READDIR)?;
                 ensure!(page.eof || page.cookie != place.0, "a page without entries");
                 template.units = page.entries.len() as u32;
                 templates.push(template);

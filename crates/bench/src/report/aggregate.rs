@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::number;
 use crate::statistics::{CONFIDENCE, Interval, Ratio, Summary, Verdict, mean, mean_interval};
-use crate::suite::{Better, Figure, Outcome, Place, Sample, Unit, WorkloadRecord};
+use crate::suite::{Better, Figure, Place, Sample, SuiteOutcome, Unit, WorkloadRecord};
 
 /// All measurements of one kind under the same circumstances, on all targets.
 #[derive(Debug, Clone)]
@@ -143,7 +143,7 @@ fn key(sample: &Sample) -> Key {
 /// The lines of a workload, in the order of their first samples; `history` are the figures of the
 /// original.
 #[must_use]
-pub fn lines(outcome: &Outcome, workload: &WorkloadRecord, history: &[Figure]) -> Vec<Line> {
+pub fn lines(outcome: &SuiteOutcome, workload: &WorkloadRecord, history: &[Figure]) -> Vec<Line> {
     let targets = outcome.targets.len();
     let mut order: Vec<(Key, &Sample)> = Vec::new();
     let mut values: BTreeMap<Key, Vec<BTreeMap<u32, Vec<f64>>>> = BTreeMap::new();

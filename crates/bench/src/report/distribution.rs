@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::chart::{Chart, Direction, Series, Spot, Style};
 use super::scale::Kind;
 use crate::number;
-use crate::suite::{Latency, Outcome, WorkloadRecord};
+use crate::suite::{Latency, SuiteOutcome, WorkloadRecord};
 
 /// The percentiles shown in tables and as grid lines of the plots.
 pub(super) const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
@@ -24,7 +24,10 @@ pub(super) struct Distribution {
 
 /// The distributions of a workload, in the order in which they first came.
 #[must_use]
-pub(super) fn distributions(outcome: &Outcome, workload: &WorkloadRecord) -> Vec<Distribution> {
+pub(super) fn distributions(
+    outcome: &SuiteOutcome,
+    workload: &WorkloadRecord,
+) -> Vec<Distribution> {
     let count = outcome.targets.len();
     let mut found: Vec<Distribution> = Vec::new();
     for round in workload.rounds.iter().filter(|round| round.target < count) {

@@ -30,7 +30,7 @@ use clap::Args;
 
 use crate::selfscale::predict;
 use crate::stdout::say;
-use crate::suite::{Figure, Outcome, RESULT_FILE, Store, Workload, WorkloadRecord};
+use crate::suite::{Figure, RESULT_FILE, Store, SuiteOutcome, Workload, WorkloadRecord};
 use aggregate::Line;
 use page::Page;
 
@@ -91,7 +91,7 @@ struct Chapter<'a> {
     lines: Vec<Line>,
 }
 
-fn page(outcome: &Outcome, workloads: &[Arc<dyn Workload>]) -> Result<Page> {
+fn page(outcome: &SuiteOutcome, workloads: &[Arc<dyn Workload>]) -> Result<Page> {
     let chapters: Vec<Chapter<'_>> =
         outcome.workloads.iter().map(|record| chapter(outcome, record, workloads)).collect();
     let digested: Vec<summary::Digested<'_>> =
@@ -107,7 +107,7 @@ fn page(outcome: &Outcome, workloads: &[Arc<dyn Workload>]) -> Result<Page> {
 }
 
 fn chapter<'a>(
-    outcome: &Outcome,
+    outcome: &SuiteOutcome,
     record: &'a WorkloadRecord,
     workloads: &'a [Arc<dyn Workload>],
 ) -> Chapter<'a> {
@@ -125,7 +125,7 @@ fn is_selfscale(record: &WorkloadRecord) -> bool {
     record.name == "selfscale"
 }
 
-fn tell(page: &mut Page, outcome: &Outcome, chapter: &Chapter<'_>) -> Result<()> {
+fn tell(page: &mut Page, outcome: &SuiteOutcome, chapter: &Chapter<'_>) -> Result<()> {
     let record = chapter.record;
     let targets: Vec<String> = outcome.targets.iter().map(|target| target.name.clone()).collect();
     page.section(&record.name, &record.name, |page| content(page, outcome, chapter, &targets))
@@ -133,7 +133,7 @@ fn tell(page: &mut Page, outcome: &Outcome, chapter: &Chapter<'_>) -> Result<()>
 
 fn content(
     page: &mut Page,
-    outcome: &Outcome,
+    outcome: &SuiteOutcome,
     chapter: &Chapter<'_>,
     targets: &[String],
 ) -> Result<()> {
@@ -168,7 +168,7 @@ fn sentence(text: &str) -> String {
 }
 
 /// Returns the notes of the rounds, without duplicates.
-fn notes(outcome: &Outcome, record: &WorkloadRecord) -> Vec<String> {
+fn notes(outcome: &SuiteOutcome, record: &WorkloadRecord) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for round in &record.rounds {
         let target = outcome.targets.get(round.target).map_or("?", |target| &target.name);

@@ -10,7 +10,7 @@ use super::page::Page;
 use super::table::{Entry, Table};
 use crate::number;
 use crate::statistics::{Ratio, Verdict};
-use crate::suite::{Better, Outcome, Unit, WorkloadRecord};
+use crate::suite::{Better, SuiteOutcome, Unit, WorkloadRecord};
 
 /// Most lines in one drawing of bars.
 const BARS_MAX: usize = 14;
@@ -156,7 +156,7 @@ fn latency_table(name: &str, found: &[Distribution], targets: &[String]) -> Tabl
 }
 
 /// Adds RPC counts to the page, if they are known.
-pub(super) fn calls(page: &mut Page, workload: &WorkloadRecord, outcome: &Outcome) {
+pub(super) fn calls(page: &mut Page, workload: &WorkloadRecord, outcome: &SuiteOutcome) {
     let mut kinds: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
     let targets = outcome.targets.len();
     for round in workload.rounds.iter().filter(|round| round.target < targets) {

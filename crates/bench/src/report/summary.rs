@@ -10,7 +10,7 @@ use super::svg::printable;
 use super::table::{Entry, Table};
 use crate::number;
 use crate::statistics::Ratio;
-use crate::suite::{Better, Outcome, TargetRecord};
+use crate::suite::{Better, SuiteOutcome, TargetRecord};
 
 /// An explanation of how figures are judged.
 const RULES: &str = "Times better: above 1 is better, whether a time or a rate was measured. A \
@@ -28,7 +28,7 @@ pub(super) type Digested<'a> = (&'a str, &'a [Line]);
 /// Adds the summary to the page; `more` are findings of other kinds.
 pub(super) fn front(
     page: &mut Page,
-    outcome: &Outcome,
+    outcome: &SuiteOutcome,
     digested: &[Digested<'_>],
     more: Vec<String>,
 ) {
@@ -47,7 +47,7 @@ pub(super) fn front(
     });
 }
 
-fn head(page: &mut Page, outcome: &Outcome) {
+fn head(page: &mut Page, outcome: &SuiteOutcome) {
     let machine = &outcome.environment;
     let place = format!(
         "{} on {}, {} x {}, {} of memory, {}",
@@ -73,7 +73,7 @@ fn head(page: &mut Page, outcome: &Outcome) {
 }
 
 /// The title of the page.
-pub(super) fn title(outcome: &Outcome) -> String {
+pub(super) fn title(outcome: &SuiteOutcome) -> String {
     let names: Vec<&str> = outcome.targets.iter().map(|target| target.name.as_str()).collect();
     match names.as_slice() {
         [] => "No targets".to_owned(),
@@ -82,7 +82,7 @@ pub(super) fn title(outcome: &Outcome) -> String {
     }
 }
 
-fn ending(page: &mut Page, outcome: &Outcome) {
+fn ending(page: &mut Page, outcome: &SuiteOutcome) {
     if let Some(failure) = &outcome.failure {
         let text = format!(
             "The run failed in round {} of {} on {}: {}. Earlier measurements are below.",
@@ -99,7 +99,7 @@ fn ending(page: &mut Page, outcome: &Outcome) {
 }
 
 /// Adds a warning if other programs used the machine: figures are then lower, and vary.
-fn busy(page: &mut Page, outcome: &Outcome) {
+fn busy(page: &mut Page, outcome: &SuiteOutcome) {
     let machine = &outcome.environment;
     let load = machine.load.split_whitespace().next().and_then(|load| load.parse::<f64>().ok());
     let Some(load) = load.filter(|load| *load > BUSY_ABOVE * machine.cpus as f64) else { return };
@@ -220,7 +220,7 @@ fn noise(page: &mut Page, digested: &[Digested<'_>]) {
 }
 
 /// Puts the machine, the targets and the method on the page.
-pub(super) fn environment(page: &mut Page, outcome: &Outcome) {
+pub(super) fn environment(page: &mut Page, outcome: &SuiteOutcome) {
     let machine = &outcome.environment;
     let mut rows = vec![
         ("began", date::text(outcome.started)),

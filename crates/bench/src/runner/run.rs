@@ -9,9 +9,9 @@ use super::cleanup::clear;
 use super::reset::Resets;
 use crate::number::of_unit;
 use crate::suite::{
-    Content, Context, Environment, Failure, Gathered, Interrupt, Interrupted, Needs, Outcome,
-    Parameters, Preset, Progress, Reset, Round, SCHEMA, Sample, Server, Store, Target, TimeBudget,
-    WorkloadRecord, difference,
+    Content, Context, Environment, Failure, Gathered, Interrupt, Interrupted, Needs, Parameters,
+    Preset, Progress, Reset, Round, SCHEMA, Sample, Store, SuiteOutcome, Target, TargetServer,
+    TimeBudget, WorkloadRecord, difference,
 };
 use crate::system::shell;
 use crate::targets::{self, Spec};
@@ -66,7 +66,7 @@ struct Run<'a> {
     interrupt: Interrupt,
     progress: Progress,
     store: Store,
-    outcome: Outcome,
+    outcome: SuiteOutcome,
     started: Instant,
     /// The name of the run's folder in every target.
     folder: String,
@@ -89,7 +89,7 @@ struct Step {
 ///
 /// # Errors
 /// The first failure. Earlier measurements are kept, and the failure is in the result.
-pub fn run(plan: &Plan, interrupt: &Interrupt) -> Result<Outcome> {
+pub fn run(plan: &Plan, interrupt: &Interrupt) -> Result<SuiteOutcome> {
     let content = Arc::new(Content::new(plan.seed));
     let opened = plan.targets.iter().map(|spec| spec.open(&plan.options, &content));
     let targets: Vec<_> = opened.collect::<Result<_>>()?;
@@ -105,7 +105,7 @@ pub fn run_on(
     targets: Vec<Box<dyn Target>>,
     content: Arc<Content>,
     interrupt: &Interrupt,
-) -> Result<Outcome> {
+) -> Result<SuiteOutcome> {
     check_targets(plan, &targets)?;
     let (store, outcome) = begin(plan, &targets)?;
     let rounds: u64 = plan.chosen.iter().map(|c| u64::from(c.workload.rounds(plan.rounds))).sum();
@@ -157,7 +157,7 @@ fn is_met(chosen: &Chosen, target: &dyn Target) -> bool {
 }
 
 /// Creates a result, or opens the one that is continued.
-fn begin(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<(Store, Outcome)> {
+fn begin(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<(Store, SuiteOutcome)> {
     let mut outcome = empty(plan, targets);
     if !plan.resume {
         let store = Store::create(&plan.output)?;
@@ -174,11 +174,11 @@ fn begin(plan: &Plan, targets: &[Box<dyn Target>]) -> Result<(Store, Outcome)> {
     Ok((Store::at(&plan.output), outcome))
 }
 
-fn ensure_same(plan: &Plan, before: &Outcome, now: &Outcome) -> Result<()> {
-    let names = |outcome: &Outcome| -> Vec<String> {
+fn ensure_same(plan: &Plan, before: &SuiteOutcome, now: &SuiteOutcome) -> Result<()> {
+    let names = |outcome: &SuiteOutcome| -> Vec<String> {
         outcome.targets.iter().map(|target| target.name.clone()).collect()
     };
-    let work = |outcome: &Outcome| -> Vec<(String, Parameters)> {
+    let work = |outcome: &SuiteOutcome| -> Vec<(String, Parameters)> {
         outcome.workloads.iter().map(|w| (w.name.clone(), w.parameters.clone())).collect()
     };
     let place = plan.output.display();
@@ -195,7 +195,7 @@ fn ensure_same(plan: &Plan, before: &Outcome, now: &Outcome) -> Result<()> {
     Ok(())
 }
 
-fn empty(plan: &Plan, targets: &[Box<dyn Target>]) -> Outcome {
+fn empty(plan: &Plan, targets: &[Box<dyn Target>]) -> SuiteOutcome {
     let record = |chosen: &Chosen| WorkloadRecord {
         name: chosen.workload.name().to_owned(),
         parameters: chosen.parameters.clone(),
@@ -203,7 +203,7 @@ fn empty(plan: &Plan, targets: &[Box<dyn Target>]) -> Outcome {
     };
     let mut records: Vec<_> = targets.iter().map(|target| target.record()).collect();
     records.iter_mut().for_each(|record| record.cache_reset = plan.resets.about());
-    Outcome {
+    SuiteOutcome {
         schema: SCHEMA,
         tool: concat!("comity ", env!("CARGO_PKG_VERSION")).to_owned(),
         started: now(),
@@ -431,7 +431,7 @@ impl Run<'_> {
 /// Describes the user who must be allowed to write to a target.
 fn who(target: &dyn Target) -> String {
     match target.server() {
-        Some(Server { user, group, .. }) => {
+        Some(TargetServer { user, group, .. }) => {
             format!("calls are made as {user}:{group}, name who may write there by --uid and --gid")
         }
         None => "name one that you may write to".to_owned(),

@@ -34,7 +34,7 @@ impl Axis {
     pub const ALL: [Self; Self::COUNT] =
         [Self::UniqueBytes, Self::SizeMean, Self::ReadFrac, Self::SeqFrac, Self::ProcessNum];
 
-    /// The name of the axis in results and, behind `--`, on the command line.
+    /// The name of the axis in results and, after `--`, on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ use clap::Args;
 use super::{Axis, Model, Point, Prediction, Recorded, SelfCheck};
 use crate::number;
 use crate::stdout::say;
-use crate::suite::{Outcome, Store, bytes};
+use crate::suite::{Store, SuiteOutcome, bytes};
 
 /// The workload to predict, and the result to predict it from.
 #[derive(Debug, Args)]
@@ -127,7 +127,7 @@ fn models(path: &Path) -> Result<Vec<PredictedTarget>> {
 ///
 /// # Errors
 /// Its samples are damaged.
-pub fn recorded(outcome: &Outcome) -> Result<Vec<(String, Recorded)>> {
+pub fn recorded(outcome: &SuiteOutcome) -> Result<Vec<(String, Recorded)>> {
     let rounds = outcome.workload("selfscale").into_iter().flat_map(|found| &found.rounds);
     rounds
         .filter_map(|round| outcome.targets.get(round.target).map(|target| (target, round)))

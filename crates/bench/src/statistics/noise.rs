@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rule_is_five_percent_either_side() {
+    fn an_interval_of_more_than_five_percent_on_either_side_is_noisy() {
         // Three samples with deviation d have the interval 4.3027 d / sqrt(3) = 2.4841 d.
         let around = |deviation: f64| [100.0 - deviation, 100.0, 100.0 + deviation];
         assert!(Verdict::of(&around(2.0)).is_steady());

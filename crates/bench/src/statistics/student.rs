@@ -70,7 +70,7 @@ fn continued_fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// The logarithm of the gamma function for positive numbers, by Stirling's series behind a shift.
+/// The logarithm of the gamma function for positive numbers, by Stirling's series after a shift.
 fn ln_gamma(x: f64) -> f64 {
     let (mut at, mut product) = (x, 1.0);
     while at < 15.0 {

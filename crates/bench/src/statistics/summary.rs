@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 pub struct Summary {
     /// The number of samples.
     pub count: usize,
-    /// Their mean.
+    /// The mean of the samples.
     pub mean: f64,
-    /// Their median.
+    /// The median of the samples.
     pub median: f64,
     /// The standard deviation of the sample (n - 1); 0 for one sample.
     pub deviation: f64,
-    /// The smallest.
+    /// The smallest sample.
     pub least: f64,
-    /// The largest.
+    /// The largest sample.
     pub most: f64,
 }
 
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_of_no_samples() {
+    fn no_samples_have_no_summary() {
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(variance(&[3.0]), None);
         assert_eq!(Summary::of(&[3.0]).unwrap().deviation, 0.0);

@@ -7,7 +7,7 @@
 //!   worker; a [`Driver`] around them times every operation, checks every byte read and obeys an
 //!   interrupt.
 //! - The [runner](crate::runner) lets the targets take turns, round by round, and keeps an
-//!   [`Outcome`] in the result directory ([`Store`]) after each.
+//!   [`SuiteOutcome`] in the result directory ([`Store`]) after each.
 
 mod call_counts;
 mod content;
@@ -38,7 +38,7 @@ pub use driver::{Driver, OpenFile};
 pub use environment::memory_available_bytes;
 pub use files::{Access, FileId, Files, LockKind, Range, Wait};
 pub use outcome::{
-    Environment, Failure, MountRecord, Outcome, Round, SCHEMA, TargetRecord, WorkloadRecord,
+    Environment, Failure, MountRecord, Round, SCHEMA, SuiteOutcome, TargetRecord, WorkloadRecord,
 };
 pub use parameter::{Parameter, ParameterKind, Parameters, Preset, bytes};
 pub use progress::Progress;
@@ -46,7 +46,7 @@ pub use published_figure::Figure;
 pub use result_store::{RESULT_FILE, Store};
 pub use sample::{Better, Latency, Place, Sample, Unit};
 pub use tally::Tally;
-pub use target::{ByKey, Server, Target, TargetKind};
+pub use target::{ByKey, Target, TargetKind, TargetServer};
 pub use target_kind::Kind;
 pub(crate) use time_budget::TimeBudget;
 pub use version::Version;

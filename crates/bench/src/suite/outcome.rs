@@ -10,7 +10,7 @@ pub const SCHEMA: u32 = 1;
 
 /// The measurements of a run: all of `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct SuiteOutcome {
     /// The version of the schema: [`SCHEMA`].
     pub schema: u32,
     /// The program and its version.
@@ -130,7 +130,7 @@ pub struct WorkloadRecord {
 /// One round of a workload on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// The target, by its index in [`Outcome::targets`].
+    /// The target, by its index in [`SuiteOutcome::targets`].
     pub target: usize,
     /// The number of the round, from 0. Rounds of one number were run one after the other on all
     /// targets, and are to be compared pair by pair.
@@ -154,7 +154,7 @@ pub struct Round {
     pub notes: Vec<String>,
 }
 
-impl Outcome {
+impl SuiteOutcome {
     /// The workload of a name.
     #[must_use]
     pub fn workload(&self, name: &str) -> Option<&WorkloadRecord> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::{Outcome, SCHEMA};
+use super::{SCHEMA, SuiteOutcome};
 
 /// The name of the result in its directory.
 pub const RESULT_FILE: &str = "result.json";
@@ -54,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// There is no result, it is of a later version, or it is damaged.
-    pub fn read(path: &Path) -> Result<Outcome> {
+    pub fn read(path: &Path) -> Result<SuiteOutcome> {
         let file = if path.is_dir() { path.join(RESULT_FILE) } else { path.to_path_buf() };
         let place = file.display().to_string();
         let text = fs::read(&file).with_context(|| {
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be written; the old result stays.
-    pub fn write(&self, outcome: &Outcome) -> Result<()> {
+    pub fn write(&self, outcome: &SuiteOutcome) -> Result<()> {
         let place = self.directory.join(RESULT_FILE);
         let failed = || format!("cannot write {}", place.display());
         let new = self.directory.join(".result.json.new");

@@ -72,7 +72,7 @@ impl Unit {
         }
     }
 
-    /// Returns the name of the unit, as it stands behind a number.
+    /// Returns the name of the unit, as it stands after a number.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {

@@ -30,7 +30,7 @@ pub trait Target: Send + Sync {
     }
 
     /// Returns the server, if the target is reached by protocol.
-    fn server(&self) -> Option<Server<'_>> {
+    fn server(&self) -> Option<TargetServer<'_>> {
         None
     }
 
@@ -83,7 +83,7 @@ pub struct ByKey {
 
 /// The address of a server, and the parameters of calls to it.
 #[derive(Debug, Clone, Copy)]
-pub struct Server<'a> {
+pub struct TargetServer<'a> {
     /// Its address.
     pub address: SocketAddr,
     /// The handle of the export's top.

@@ -16,10 +16,10 @@ pub(super) fn of_mount(point: &str) -> Result<BTreeMap<String, u64>> {
     parse_mountstats(&text, point).with_context(|| format!("{place} says nothing of {point}"))
 }
 
-/// Lines `OPERATION: count ...` behind `per-op statistics` of the device that is mounted there.
+/// Lines `OPERATION: count ...` after `per-op statistics` of the device that is mounted there.
 fn parse_mountstats(text: &str, point: &str) -> Option<BTreeMap<String, u64>> {
     let mark = format!(" mounted on {point} with fstype nfs");
-    // A mount that hides another one comes after it.
+    // If two mounts are on one directory, the later one in the file hides the other.
     let (_, section) = text.rsplit_once(&mark)?;
     let section = section.split("\ndevice ").next()?;
     let (_, operations) = section.split_once("per-op statistics")?;

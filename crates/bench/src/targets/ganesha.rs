@@ -8,7 +8,7 @@ use comity_remote::rpc::Caller;
 
 use super::peer::free_address;
 use crate::limits::START_SECONDS_MAX;
-use crate::process::Server;
+use crate::process::StartedServer;
 
 const GANESHA: &str = "/usr/bin/ganesha.nfsd";
 const RPCBIND: &str = "/usr/sbin/rpcbind";
@@ -55,9 +55,9 @@ pub struct Ganesha {
     /// The handle of the export's root.
     pub root: Vec<u8>,
     /// The server process.
-    pub server: Server,
+    pub server: StartedServer,
     /// The rpcbind that it registered with.
-    pub rpcbind: Server,
+    pub rpcbind: StartedServer,
 }
 
 /// Returns whether Debian's nfs-ganesha and rpcbind are installed.
@@ -80,7 +80,7 @@ pub fn start(
     ["/run/rpcbind", "/run/ganesha", "/var/lib/nfs/ganesha"]
         .iter()
         .try_for_each(fs::create_dir_all)?;
-    let mut rpcbind = Server::start(Command::new(RPCBIND).arg("-f"), processors)?;
+    let mut rpcbind = StartedServer::start(Command::new(RPCBIND).arg("-f"), processors)?;
     let socket = PathBuf::from("/run/rpcbind.sock");
     rpcbind.until(START_SECONDS_MAX, || socket.exists()).context("rpcbind")?;
     let addresses = [free_address()?, free_address()?];
@@ -90,7 +90,7 @@ pub fn start(
     command.arg("-F").arg("-f").arg(&settings).arg("-L").arg(&log);
     command.arg("-p").arg(work.join("ganesha.pid"));
     command.stdout(File::create(work.join("ganesha.out"))?);
-    let mut server = Server::start(&mut command, processors)?;
+    let mut server = StartedServer::start(&mut command, processors)?;
     let [address, mount_address] = addresses;
     let handle = wait_for_export(&mut server, mount_address, root).with_context(|| {
         let said = fs::read_to_string(&log).unwrap_or_default();
@@ -104,7 +104,11 @@ pub fn start(
 ///
 /// # Errors
 /// The server ended, or the path is not exported in time.
-pub fn wait_for_export(server: &mut Server, address: SocketAddr, path: &Path) -> Result<Vec<u8>> {
+pub fn wait_for_export(
+    server: &mut StartedServer,
+    address: SocketAddr,
+    path: &Path,
+) -> Result<Vec<u8>> {
     let mount = || Caller::connect(address)?.mount(path);
     let mut root = None;
     server.until(START_SECONDS_MAX, || {

@@ -14,7 +14,7 @@ use super::nfs::NfsFiles;
 use super::nfs4::Nfs4Files;
 use super::peer::{caller, filesystem_of, version_of};
 use super::{counters, server::NfsTarget};
-use crate::suite::{ByKey, Files, Server, Target, TargetKind, TargetRecord, Version};
+use crate::suite::{ByKey, Files, Target, TargetKind, TargetRecord, TargetServer, Version};
 
 mod keyring;
 mod server;
@@ -136,7 +136,7 @@ impl Target for KeyedTarget {
         true
     }
 
-    fn server(&self) -> Option<Server<'_>> {
+    fn server(&self) -> Option<TargetServer<'_>> {
         // Its calls are made in clear, which this export refuses.
         None
     }

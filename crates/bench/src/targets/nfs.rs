@@ -10,7 +10,7 @@ use comity_proto::nfs3::{
     Writeverf3, procedure,
 };
 use comity_remote::nfs3::{fh, filename};
-use comity_remote::rpc::{Caller, RESULTS_AT, results};
+use comity_remote::rpc::{Caller, RESULTS_AT, call_error, results};
 use comity_xdr::{Decode, Encode, Opaque};
 use rustix::io::Errno;
 use slab::Slab;
@@ -58,7 +58,7 @@ impl NfsFiles {
     }
 
     fn call(&mut self, procedure: u32, arguments: &impl Encode) -> IoResult<Vec<u8>> {
-        let answered = self.caller.nfs(procedure, arguments).map_err(|error| broken(&error));
+        let answered = self.caller.nfs(procedure, arguments).map_err(|error| call_error(&error));
         answered.map(|(_, reply)| reply)
     }
 
@@ -266,7 +266,7 @@ impl Files for NfsFiles {
 
 fn decode<'a, T: Decode<'a>>(reply: &'a [u8]) -> IoResult<T> {
     debug_assert!(reply.len() >= RESULTS_AT, "accepted replies are that long");
-    results(reply).map_err(|error| broken(&error))
+    results(reply).map_err(|error| call_error(&error))
 }
 
 /// The body of a result, or its status as an error number.
@@ -290,10 +290,6 @@ fn failure(status: Nfsstat3) -> Error {
         status => return Error::other(format!("the server says {status:?}")),
     };
     errno.into()
-}
-
-fn broken(error: &anyhow::Error) -> Error {
-    Error::other(format!("{error:#}"))
 }
 
 pub(super) fn malformed() -> Error {

@@ -13,17 +13,17 @@ use super::keyed::KeyedTarget;
 use super::server::{self, NfsTarget};
 use super::{mount, namespace};
 use crate::limits::START_SECONDS_MAX;
-use crate::process::Server;
+use crate::process::StartedServer;
 use crate::suite::{Target, Version};
 
 /// A server that the harness starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// The server of this program.
+    /// `comity serve` of this program, on a folder.
     Comity,
-    /// The server of this program, with an empty file system in memory.
+    /// `comity serve` of this program, on an empty file system in memory.
     Memory,
-    /// The server of this program over TLS, which authenticates callers by their keys.
+    /// `comity serve` of this program over TLS, which authenticates callers by their keys.
     Keys,
     /// The installed nfs-ganesha.
     Ganesha,
@@ -39,7 +39,7 @@ pub(super) struct StartedTarget {
 
 #[derive(Debug)]
 enum Running {
-    Comity(Server),
+    Comity(StartedServer),
     Ganesha(Ganesha),
 }
 
@@ -141,7 +141,7 @@ fn start_comity(
         .args(["--port", &address.port().to_string(), "--metrics", &metrics.to_string()])
         .stdout(File::create(&log)?)
         .stderr(File::options().append(true).open(&log)?);
-    let mut server = Server::start(&mut command, &processors()?)?;
+    let mut server = StartedServer::start(&mut command, &processors()?)?;
     let who = caller();
     let come_up = wait_for(&mut server, (address, version), who, export).with_context(|| {
         let said = fs::read_to_string(&log).unwrap_or_default();
@@ -180,7 +180,7 @@ fn comity(own: &Own, folder: &TempDir, export: &Path) -> Result<Command> {
 }
 
 fn wait_for(
-    server: &mut Server,
+    server: &mut StartedServer,
     place: (SocketAddr, Version),
     who: (u32, u32),
     export: &Path,

@@ -12,7 +12,7 @@ use super::counters;
 use super::nfs::NfsFiles;
 use super::nfs4::Nfs4Files;
 use crate::suite::Version;
-use crate::suite::{Files, Server, Target, TargetKind, TargetRecord};
+use crate::suite::{Files, Target, TargetKind, TargetRecord, TargetServer};
 
 /// The port of NFS (RFC 8881, 2.9.1).
 const PORT: u16 = 2049;
@@ -94,10 +94,10 @@ impl Target for NfsTarget {
         })
     }
 
-    fn server(&self) -> Option<Server<'_>> {
+    fn server(&self) -> Option<TargetServer<'_>> {
         let (user, group) = self.who;
         let version = self.version;
-        Some(Server { address: self.address, root: &self.root, version, user, group })
+        Some(TargetServer { address: self.address, root: &self.root, version, user, group })
     }
 
     fn has_locks(&self) -> bool {

@@ -24,7 +24,7 @@ pub enum Spec {
 /// Other options that concern targets.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// User and group of calls by protocol, if others than our own.
+    /// User and group of calls over NFS, if not those of this process.
     pub who: Option<(u32, u32)>,
     /// The comity that `peer:comity` starts, if not this program.
     pub comity: Option<PathBuf>,

@@ -4,10 +4,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::call_templates::CallTemplates;
 use crate::fixture_tree::{self, FixtureTree, LARGE_BYTES, SMALL_FILES, WRITTEN_FILES};
-use crate::load::{Client, Load, OpenLoad, Outcome, Stop};
+use crate::load::{Client, Load, LoadOutcome, OpenLoad, Stop};
 use crate::operation::{Operation, Stable};
 use crate::prober::Pages;
-use crate::suite::{Context, Files, Latency, Needs, Parameters, Place, Server, Unit, Workload};
+use crate::suite::{
+    Context, Files, Latency, Needs, Parameters, Place, TargetServer, Unit, Workload,
+};
 
 mod parameters;
 mod speaker;
@@ -109,7 +111,7 @@ fn operations(text: &str) -> Result<Vec<Wanted>> {
 
 /// An operation with a number of connections and a depth.
 struct Point<'a> {
-    server: Server<'a>,
+    server: TargetServer<'a>,
     operation: Wanted,
     connections: u64,
     depth: u64,
@@ -171,7 +173,7 @@ impl Point<'_> {
         context: &Context<'_>,
         mut client: Client,
         script: &CallTemplates,
-    ) -> Result<Outcome> {
+    ) -> Result<LoadOutcome> {
         let parameters = context.parameters();
         let wished = Duration::from_secs_f64(parameters.number("seconds")?);
         // If time is limited, half of it is for the load and the rest prepares it.
@@ -185,7 +187,7 @@ impl Point<'_> {
         client.run(script, Load { depth, stop: Stop::After(time) })
     }
 
-    fn keep(&self, context: &mut Context<'_>, name: &str, outcome: &Outcome) -> Result<()> {
+    fn keep(&self, context: &mut Context<'_>, name: &str, outcome: &LoadOutcome) -> Result<()> {
         ensure!(outcome.calls > 0, "{name}: no call was made: give more --seconds");
         let rate = context.parameters().number("rate")?;
         let at: [(&str, Place); 3] = [

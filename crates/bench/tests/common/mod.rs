@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use comity_bench::runner::{Chosen, Plan, Resets, run_on};
-use comity_bench::suite::{Content, Interrupt, Outcome, Parameters, Preset, Store, Target};
+use comity_bench::suite::{Content, Interrupt, Parameters, Preset, Store, SuiteOutcome, Target};
 use comity_bench::targets;
 
 /// Parameters that make a workload small.
@@ -71,7 +71,7 @@ pub(crate) fn plan(chosen: Vec<Chosen>, output: &Path) -> Plan {
 }
 
 /// Runs a plan on a target; returns how the run ended, and the result that it wrote.
-pub(crate) fn run(plan: &Plan, target: Box<dyn Target>) -> (Result<(), String>, Outcome) {
+pub(crate) fn run(plan: &Plan, target: Box<dyn Target>) -> (Result<(), String>, SuiteOutcome) {
     let content = Arc::new(Content::new(plan.seed));
     let ran = run_on(plan, vec![target], content, &Interrupt::default());
     let ran = ran.map(drop).map_err(|error| format!("{error:#}"));

@@ -9,8 +9,8 @@ use comity_bench::selfscale::{
     Axis, Measured, Patience, Point, Recorded, Space, Stage, Subject, run,
 };
 use comity_bench::suite::{
-    Context, Environment, Figure, Latency, Outcome, Parameter, Parameters, Place, Preset, Round,
-    SCHEMA, Sample, TargetKind, TargetRecord, Unit, Workload, WorkloadRecord,
+    Context, Environment, Figure, Latency, Parameter, Parameters, Place, Preset, Round, SCHEMA,
+    Sample, SuiteOutcome, TargetKind, TargetRecord, Unit, Workload, WorkloadRecord,
 };
 
 /// Names that would break out of markup if they were not escaped.
@@ -163,7 +163,7 @@ fn record(name: &str, rounds: Vec<Round>) -> WorkloadRecord {
     WorkloadRecord { name: name.to_owned(), parameters: Parameters::default(), rounds }
 }
 
-pub(crate) fn outcome() -> Outcome {
+pub(crate) fn outcome() -> SuiteOutcome {
     let stone = (0..ROUNDS).flat_map(|number| [round(0, number), round(1, number)]).collect();
     let target = |name: &str| TargetRecord {
         name: name.to_owned(),
@@ -175,7 +175,7 @@ pub(crate) fn outcome() -> Outcome {
         cache_reset: "not at all".to_owned(),
         settings: BTreeMap::new(),
     };
-    Outcome {
+    SuiteOutcome {
         schema: SCHEMA,
         tool: "comity test".to_owned(),
         started: 1_795_309_320,
@@ -200,7 +200,7 @@ pub(crate) fn outcome() -> Outcome {
 }
 
 /// A result like [`outcome`] with a third target, whose figures are those of the second.
-pub(crate) fn outcome_of_three() -> Outcome {
+pub(crate) fn outcome_of_three() -> SuiteOutcome {
     let mut outcome = outcome();
     let second = outcome.targets[1].clone();
     let names = ["peer:ganesha", "peer:comity", "nfs://server/export"];

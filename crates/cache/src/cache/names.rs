@@ -138,7 +138,8 @@ impl Cache {
         asked: Moment,
     ) {
         self.note_name(cred, place, node);
-        // A change forgets its names before it raises the version.
+        // A change of the directory removes its names from the cache first, and raises the version
+        // afterwards. So this name may be outdated if the version was raised since the request.
         if self.attributes.moment(place.0).own != asked.own {
             self.names.forget(place);
         }

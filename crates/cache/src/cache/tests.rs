@@ -11,6 +11,8 @@ mod writing;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use comity_backend::{Memory, MemoryOptions};
 use comity_vfs::layers::Verb;
@@ -43,6 +45,15 @@ pub(super) fn root() -> Cred<Disk> {
 
 pub(super) fn name(text: &str) -> Name<'_> {
     Name::new(text.as_bytes()).unwrap()
+}
+
+/// Waits until a condition holds; panics after ten seconds.
+pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not within 10 s: {what}");
+        thread::yield_now();
+    }
 }
 
 impl World {

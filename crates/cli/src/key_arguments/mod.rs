@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use comity_keynote::Rights;
 
 pub(crate) use self::expiry::Expiry;
-use crate::common_arguments::{Json, State};
+use crate::common_arguments::{Json, StateFolderArguments};
 
 /// See [`crate::arguments::Command::Key`].
 #[derive(Debug, Subcommand)]
@@ -160,7 +160,7 @@ pub(crate) struct AccountBind {
     pub(crate) key: String,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`Account::Unbind`].
@@ -171,14 +171,14 @@ pub(crate) struct AccountUnbind {
     pub(crate) key: String,
 
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 }
 
 /// See [`Account::List`].
 #[derive(Debug, Args)]
 pub(crate) struct AccountList {
     #[command(flatten)]
-    pub(crate) state: State,
+    pub(crate) state: StateFolderArguments,
 
     #[command(flatten)]
     pub(crate) json: Json,

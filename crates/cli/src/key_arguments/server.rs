@@ -71,7 +71,7 @@ pub(crate) struct Revoke {
     pub(crate) admin: bool,
 
     #[command(flatten)]
-    pub(crate) state: crate::common_arguments::State,
+    pub(crate) state: crate::common_arguments::StateFolderArguments,
 
     /// The server: HOST or HOST:PORT
     #[arg(long, value_name = "HOST", env = "COMITY_SERVER", required_unless_present = "admin")]
@@ -124,7 +124,7 @@ pub(crate) struct Why {
     pub(crate) from: std::net::IpAddr,
 
     #[command(flatten)]
-    pub(crate) state: crate::common_arguments::State,
+    pub(crate) state: crate::common_arguments::StateFolderArguments,
 
     /// The server: HOST or HOST:PORT
     #[arg(long, value_name = "HOST", env = "COMITY_SERVER", required_unless_present = "admin")]

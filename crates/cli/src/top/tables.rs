@@ -22,7 +22,7 @@ pub(super) struct Rows {
     pub(super) rows: Vec<TableRow>,
 }
 
-/// A row: its texts, and the numbers of the columns behind the first.
+/// A row: its texts, and the numbers of the columns after the first.
 pub(super) struct TableRow {
     pub(super) cells: Vec<String>,
     pub(super) numbers: Vec<f64>,

@@ -32,7 +32,7 @@ struct Crash {
     victim: usize,
     /// True if the target has taken the export before.
     is_after: bool,
-    /// Time since the begin of the command, or since the target has taken the export.
+    /// Time since the beginning of the command, or since the target has taken the export.
     pause: Duration,
 }
 

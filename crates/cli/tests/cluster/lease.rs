@@ -45,10 +45,25 @@ fn a_head_that_was_suspended_for_longer_than_its_lease_answers_nothing_more() {
     let mut other = heads.client(1, "other");
     wait_until("another head serves the export", || fileid(&mut other, &file.handle).is_ok());
     // The call is there before the process goes on.
+    let port = heads.port(0);
+    let before = unread_bytes(port);
     let asked =
         thread::spawn(move || catch_unwind(AssertUnwindSafe(|| fileid(&mut client, &file.handle))));
-    thread::sleep(Duration::from_millis(300));
+    wait_until("the call has arrived", || unread_bytes(port) > before);
     heads.signal(0, Signal::CONT);
     assert!(asked.join().unwrap().is_err(), "the suspended head has answered");
     heads.wait_for_end(0);
+}
+
+/// Returns how many bytes that have arrived at a port of this machine are not read by its process.
+fn unread_bytes(port: u16) -> u64 {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(std::fs::read_to_string);
+    let lines = tables.iter().flatten().flat_map(|table| table.lines().skip(1));
+    let of_line = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_connected = fields[3] == "01" && fields[1].ends_with(&format!(":{port:04X}"));
+        let received = fields[4].split_once(':').unwrap().1;
+        is_connected.then(|| u64::from_str_radix(received, 16).unwrap())
+    };
+    lines.filter_map(of_line).sum()
 }

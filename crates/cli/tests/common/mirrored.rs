@@ -168,7 +168,7 @@ pub fn io_error(stateid: Stateid4, device: [u8; 16], status: Nfsstat4, operation
     FfIoerr4 { offset: 0, length: u64::MAX, stateid, errors: Counted(vec![error]) }
 }
 
-/// LAYOUTERROR.
+/// Sends a LAYOUTERROR.
 pub fn report(client: &mut Four, file: &Opened, error: &FfIoerr4) -> Result<(), Nfsstat4> {
     client.perform(on(&file.handle, operation(op::LAYOUTERROR, error))).map(drop)
 }

@@ -18,6 +18,7 @@ pub mod world;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -147,6 +148,7 @@ pub fn can_mount() -> bool {
 /// A server that runs until it is dropped.
 pub struct Running {
     child: Child,
+    log: fs::File,
     /// The JSON that the server printed when it started.
     pub said: Value,
     pub port: u16,
@@ -176,7 +178,15 @@ impl Running {
         }
         let said: Value = serde_json::from_str(&line).unwrap();
         let port = said["port"].as_u64().unwrap() as u16;
-        Self { child, said, port }
+        Self { child, log, said, port }
+    }
+
+    /// Returns what the server has logged so far.
+    pub fn log(&self) -> String {
+        let mut text = vec![0; self.log.metadata().unwrap().len() as usize];
+        // The server goes on writing at the offset that it shares with this descriptor.
+        self.log.read_exact_at(&mut text, 0).unwrap();
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     pub fn process(&self) -> u32 {

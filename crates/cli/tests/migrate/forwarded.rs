@@ -230,7 +230,7 @@ fn a_server_that_hangs_delays_one_call_and_not_the_next() {
     assert_eq!(host.raw.getattr(&host.file), Err(JUKEBOX));
     let begun = Instant::now();
     assert_eq!(host.raw.getattr(&host.file), Err(JUKEBOX));
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     pair.servers[1].signal(Signal::CONT);
     wait_until("calls are forwarded again", || host.raw.getattr(&host.file).is_ok());
 }

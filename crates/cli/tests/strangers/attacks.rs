@@ -30,7 +30,7 @@ const CONFLICTS: [u32; 3] = [op::GETATTR, op::NVERIFY, op::VERIFY];
 /// The rights that the server gives to an attacker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// No rights. The attacker sends operations of 4.1 and 4.2 behind a SEQUENCE of the victim's
+    /// No rights. The attacker sends operations of 4.1 and 4.2 after a SEQUENCE of the victim's
     /// session.
     Refused,
     /// The attacker may see the victim's directory, and has a session of its own.
@@ -113,7 +113,7 @@ fn stateids(known: &Known) -> Vec<Stateid4> {
     guesses.chain([Stateid4::ANONYMOUS, Stateid4::CURRENT]).collect()
 }
 
-/// Operations on the victim's files, each behind PUTFH.
+/// Operations on the victim's files, each after PUTFH.
 fn of_files(known: &Known, standing: Standing) -> Vec<Vec<Operation>> {
     let mut compounds = Vec::new();
     let clientid = known.clientids.last().copied().unwrap_or(1);

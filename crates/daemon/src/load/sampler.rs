@@ -11,7 +11,7 @@ use comity_load::{
     LoadModel, Occupancy, OperationCounts, Operations, Resource, ServerLoad, Shares, Usage,
     UserShare,
 };
-use comity_nfs4::{Memory, Tally};
+use comity_nfs4::{Memory, OperationCounters};
 use comity_server::metrics::{Metrics, ProcedureStats, Readings};
 use comity_server::{PeerStats, ServerStats, Settings};
 use comity_vfs::AsServer;
@@ -29,7 +29,7 @@ pub(crate) struct LoadSources {
     /// Times of procedures and counts by export, if they are measured.
     pub(crate) metrics: Option<Arc<Metrics>>,
     /// Counts of the operations of NFSv4, if that version is enabled.
-    pub(crate) tally: Option<Arc<Tally>>,
+    pub(crate) operations: Option<Arc<OperationCounters>>,
 }
 
 /// A procedure, or an operation of NFSv4.
@@ -143,7 +143,7 @@ impl Load {
         self.events.add(at, events(&stats, &sources.memory).into_iter());
         let readings = sources.metrics.as_ref().map(|metrics| metrics.read()).unwrap_or_default();
         self.exports.add(at, usages_by_export(&readings));
-        let done = operations(readings.procedures, sources.tally.as_deref());
+        let done = operations(readings.procedures, sources.operations.as_deref());
         self.operations.add(at, done.into_iter());
     }
 }
@@ -197,7 +197,7 @@ fn events(stats: &ServerStats, memory: &Memory) -> [(&'static str, Usage); 7] {
 
 fn operations(
     procedures: Vec<ProcedureStats>,
-    tally: Option<&Tally>,
+    operations: Option<&OperationCounters>,
 ) -> Vec<(OperationName, OperationCounts)> {
     let procedures = procedures.into_iter().map(|stats| {
         let ProcedureStats { program, version, procedure: operation, calls, .. } = stats;
@@ -205,7 +205,7 @@ fn operations(
         let (failed, latencies) = (stats.failed, stats.latencies);
         (name, OperationCounts { done: calls, failed, latencies })
     });
-    let counted = tally.map(Tally::counted);
+    let counted = operations.map(OperationCounters::counted);
     let four = counted.into_iter().flatten().map(|counted| {
         let name = OperationName { program: "nfs", version: 4, operation: counted.operation };
         let (done, failed) = (counted.ok + counted.failed, counted.failed);

@@ -208,7 +208,7 @@ impl CallForwarder for Forwarder {
 
 /// Returns the outcome of a call with this reply.
 fn answered(peer: &PeerServer, reply: &[u8], xid: u32) -> Forwarded {
-    /// `MSG_DENIED` (RFC 5531, section 9), behind the xid and the type.
+    /// `MSG_DENIED` (RFC 5531, section 9), after the xid and the type.
     const DENIED: [u8; 4] = [0, 0, 0, 1];
     if reply.is_empty() {
         return Forwarded::NotAnswered;

@@ -1,6 +1,6 @@
 //! The options that only this server has: maps of ids, and cloaks.
 
-use comity_cloak::{Cloak, Entry, Owned};
+use comity_cloak::{Cloak, CloakEntry, Owned};
 use comity_idmap::{Conflict, IdMapBuilder, MapDefault, Range, Rule};
 
 use super::table::Draft;
@@ -12,7 +12,7 @@ use crate::{Location, RuleSource, Rules};
 pub(crate) struct IdmapOptions {
     users: Ranges,
     groups: Ranges,
-    cloaks: Vec<Entry>,
+    cloaks: Vec<CloakEntry>,
     cloak_places: Vec<Location>,
     /// The warnings about them.
     doubts: Vec<(Location, String)>,
@@ -63,7 +63,7 @@ impl IdmapOptions {
             .split_once(':')
             .ok_or_else(|| format!("{value:?} is no cloak: expected A[-B]:+MASK or A[-B]:-MASK"))?;
         let mask = mask.parse().map_err(|wrong| format!("{mask:?}: {wrong}"))?;
-        self.cloaks.push(Entry { owned, ids: range(ids)?, mask });
+        self.cloaks.push(CloakEntry { owned, ids: range(ids)?, mask });
         self.cloak_places.push(place.clone());
         Ok(())
     }
@@ -131,12 +131,13 @@ impl Ranges {
 }
 
 fn shadowed_cloak(
-    entries: &[Entry],
+    entries: &[CloakEntry],
     places: &[Location],
     number: usize,
 ) -> Option<(Location, String)> {
     let (entry, place) = (entries.get(number)?, places.get(number)?);
-    let covers = |other: &Entry| other.owned == entry.owned && other.ids.covers(entry.ids.first);
+    let covers =
+        |other: &CloakEntry| other.owned == entry.owned && other.ids.covers(entry.ids.first);
     let other = places.get(entries.iter().position(covers)?)?;
     Some((place.clone(), format!("the cloak of {} is never met: {other} comes first", entry.ids)))
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::table::{Argument, OPTIONS, Verdict};
 use crate::diagnostic::Diagnostics;
 use crate::export_spec::{ClientSpec, Escaped, ExportSpec, Fsid, Settings, Terms};
-use comity_cloak::{Cloak, Entry, Mask, Owned, Sign};
+use comity_cloak::{Cloak, CloakEntry, Mask, Owned, Sign};
 use comity_idmap::{IdMap, IdMapBuilder, Ids, MapDefault, Range, Rule, Squash};
 
 use crate::{
@@ -348,7 +348,7 @@ fn map() -> impl Strategy<Value = IdMap> {
 
 fn cloak() -> impl Strategy<Value = Cloak> {
     let entry = (any::<(bool, bool)>(), 0..900_u32, 0..500_u32, 0..0o1000_u16);
-    let entry = entry.prop_map(|((user, any), first, more, bits)| Entry {
+    let entry = entry.prop_map(|((user, any), first, more, bits)| CloakEntry {
         owned: if user { Owned::ByUser } else { Owned::ByGroup },
         ids: Range { first, last: first + more },
         mask: Mask { sign: if any { Sign::Any } else { Sign::All }, bits },

@@ -10,7 +10,7 @@ impl View<'_> {
     /// Returns whether the object must look changed each time the caller sees it.
     #[inline]
     pub(super) fn looks_changed(&self, attr: &Attr<Disk>) -> bool {
-        self.resolved.is_restless() && attr.file_type == FileType::Directory
+        self.resolved.shows_new_change() && attr.file_type == FileType::Directory
     }
 
     /// Returns whether a file may be delegated. If clients must not cache for several users, only

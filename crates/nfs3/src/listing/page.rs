@@ -7,7 +7,7 @@ use comity_xdr::{Checkpoint, Encoder, Opaque, padding};
 
 use crate::program::Nfs3;
 
-/// Bytes behind the entries: "no more", and whether the directory ends here.
+/// Bytes after the entries: "no more", and whether the directory ends here.
 const TAIL_BYTES: usize = 4 + 4;
 
 /// A page of entries that is being written; it never exceeds the length that the client asked

@@ -217,7 +217,7 @@ struct Reading {
     group: Decided,
     /// All users that are neither the owner nor in a group of the ACL.
     other: Decided,
-    /// The decisions about all users so far, with which a user or group that is named later begins.
+    /// The decisions about all users so far; a user or group that is named later starts with them.
     everyone: Decided,
     users: Vec<(u32, Decided)>,
     groups: Vec<(u32, Decided)>,

@@ -33,7 +33,7 @@ impl Settings {
     /// # Errors
     /// [`Nfsstat4::AttrNotSupp`] for an unknown attribute, [`Nfsstat4::Inval`] for one that cannot
     /// be set, [`Nfsstat4::BadOwner`] for a user or group that the caller's domain does not know,
-    /// [`Nfsstat4::BadXdr`] for invalid values or bytes behind the last one.
+    /// [`Nfsstat4::BadXdr`] for invalid values or bytes after the last one.
     pub(crate) fn read(
         view: &View<'_>,
         said: &Fattr4<'_>,

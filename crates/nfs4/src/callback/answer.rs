@@ -11,7 +11,7 @@ const REPLY: u32 = 1;
 const MSG_ACCEPTED: u32 = 0;
 const SUCCESS: u32 = 0;
 
-/// Returns the xid of a reply and the bytes behind it; `None` if the record is no reply.
+/// Returns the xid of a reply and the bytes after it; `None` if the record is no reply.
 pub(super) fn reply(record: &[u8]) -> Option<(u32, Decoder<'_>)> {
     let mut decoder = Decoder::new(record);
     let xid = decoder.value().ok()?;

@@ -1,7 +1,7 @@
 use super::name;
-use crate::tally::{Counted, OPERATIONS, Tally};
+use crate::operation_counters::{Counted, OPERATIONS, OperationCounters};
 
-impl Tally {
+impl OperationCounters {
     /// Returns the counts of all operations that were executed at least once.
     #[must_use]
     pub fn counted(&self) -> Vec<Counted> {

@@ -42,7 +42,7 @@ pub(super) fn layoutcommit(
     Ok(())
 }
 
-/// The offset behind the last byte that was written.
+/// The offset after the last byte that was written.
 fn end(args: &Layoutcommit4args<'_>) -> Result<Option<u64>, Stop> {
     let Some(last) = args.last_write_offset else { return Ok(None) };
     let end = last.checked_add(1).ok_or(Nfsstat4::Inval)?;

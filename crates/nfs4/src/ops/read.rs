@@ -14,7 +14,7 @@ use crate::stop::Stop;
 /// Bytes of the result before the data: the EOF flag and the length.
 const HEAD_BYTES: usize = 4 + 4;
 
-/// Bytes that a READ leaves free for the operations behind it, if there are any. A session's reply
+/// Bytes that a READ leaves free for the operations after it, if there are any. A session's reply
 /// size is chosen so that one READ of the largest size fits.
 const REST_BYTES: usize = 1024;
 

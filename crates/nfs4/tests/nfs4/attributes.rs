@@ -155,7 +155,7 @@ fn decode_one(values: &mut Decoder<'_>, number: u32) -> String {
     }
 }
 
-/// The path of the file system, and each location behind a `>`.
+/// The path of the file system, and each location after a `>`.
 fn locations(locations: &FsLocations4<'_>) -> String {
     let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
     let path = |path: &Pathname4<'_>| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use comity_bench::fixture_tree::CALLER;
-use comity_cloak::{Entry, Owned};
+use comity_cloak::{CloakEntry, Owned};
 use comity_export::{
     Client, Cloak, Export, ExportId, Exports, HandleKey, Ids, MAPS_AND_CLOAKS, Plan, Rules,
 };
@@ -78,10 +78,10 @@ fn map(entries: u32) -> Result<IdMap> {
 
 /// The cloak: the strictest mask hides the files of the caller and of [`HIDDEN`] from others. The
 /// mask of all other entries is tried for each file, and hides none that everybody may read.
-fn cloaked(entries: u32) -> Result<Vec<Entry>> {
-    let entry = |ids: &RangeInclusive<u32>, mask: &str| -> Result<Entry> {
+fn cloaked(entries: u32) -> Result<Vec<CloakEntry>> {
+    let entry = |ids: &RangeInclusive<u32>, mask: &str| -> Result<CloakEntry> {
         let ids = Range { first: *ids.start(), last: *ids.end() };
-        Ok(Entry { owned: Owned::ByUser, ids, mask: mask.parse()? })
+        Ok(CloakEntry { owned: Owned::ByUser, ids, mask: mask.parse()? })
     };
     let strict = [entry(&(CALLER..=CALLER), "+000"), entry(&(HIDDEN..=HIDDEN), "+000")];
     let others = (1..entries - 1).map(|number| entry(&foreign(number), "+004"));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
-use comity_bench::call_templates::{SlotPlace, Stamp, Turn};
+use comity_bench::call_templates::{CallSlot, SlotPlace, Stamp};
 use comity_bench::fixture_tree::{CALLER, FixtureTree};
 use comity_bench::prober::Pages;
 use comity_bench::prober::nfs4::Prober;
@@ -46,7 +46,7 @@ pub(crate) fn run(
         let stamp = &mut stamps[slotid as usize];
         *stamp = Stamp { xid: number as u32, place, ..*stamp };
         // Use one file for all calls, as the calls of version 3 do.
-        let template = script.choose(Turn { number: 7, place: slotid as usize, before });
+        let template = script.choose(CallSlot { number: 7, place: slotid as usize, before });
         call.clear();
         script.encode(template, stamp, &mut call);
         let reply = session.wire.exchange_within(&mut call)?;

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use comity_bench::process::{self, Server};
+use comity_bench::process::{self, StartedServer};
 use serde_json::Value;
 
 use self::cases::{AdviceCase, CASES, Consumers};
@@ -94,7 +94,7 @@ fn start(
     case: &AdviceCase,
     (place, server): (usize, SocketAddr),
     call_the_server: bool,
-) -> Result<Vec<Server>> {
+) -> Result<Vec<StartedServer>> {
     let meant = case.consumers[place].filter(|it| it.call_the_server() == call_the_server);
     let Some(Consumers { consumer, level, count }) = meant else { return Ok(Vec::new()) };
     let start = |_| consumer.start(test_bed, (server, PROCESSORS[place]), level);

@@ -193,7 +193,7 @@ impl Replies {
         &mut self.bytes[start..self.end]
     }
 
-    /// Frees the unused part of the room.
+    /// Frees the unused part of the buffer.
     pub(super) fn shrink(&mut self, length: usize) {
         self.end -= length;
     }

@@ -68,7 +68,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The request with its record mark, which counts `data` bytes behind it.
+    /// The request with its record mark, which counts `data` bytes after it.
     pub(crate) fn encode(&self, data: usize) -> Vec<u8> {
         let mut bytes = vec![0; REQUEST_BYTES];
         bytes[0..4].copy_from_slice(&mark(REQUEST_BYTES + data));
@@ -83,7 +83,7 @@ impl<'a> Request<'a> {
         bytes
     }
 
-    /// Reads the bytes behind the record mark; `None` if they are no request.
+    /// Reads the bytes after the record mark; `None` if they are no request.
     pub(crate) fn parse(record: &'a [u8]) -> Option<Self> {
         let length = word(record, 24)? as usize;
         let high = u64::from(word(record, 12)?);

@@ -58,7 +58,7 @@ impl Work {
         })
     }
 
-    /// Performs a request and appends the data behind the reply's fixed part; returns the number
+    /// Performs a request and appends the data after the reply's fixed part; returns the number
     /// for that part.
     pub(super) fn perform(
         &mut self,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use comity_bench::Operation;
 use comity_bench::call_templates::CallTemplates;
 use comity_bench::fixture_tree::{FixtureTree, SMALL_FILES};
-use comity_bench::load::{Client, Load, Outcome, Stop};
+use comity_bench::load::{Client, Load, LoadOutcome, Stop};
 use comity_bench::prober::Pages;
 use comity_remote::nfs3::list;
 use comity_remote::rpc::Caller;
@@ -50,7 +50,7 @@ pub(super) fn latency(bench: &Bench, operation: Operation) -> Result<Figures> {
 
 /// The result of a load, with its cost to the server.
 pub(crate) struct Sample {
-    pub(super) outcome: Outcome,
+    pub(super) outcome: LoadOutcome,
     nanoseconds: u64,
 }
 

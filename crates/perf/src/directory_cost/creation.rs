@@ -10,7 +10,7 @@ use crate::judged_figure::JudgedFigure;
 
 /// Files that are made.
 const FILES: usize = 20;
-/// Listings after which a client holds the directory.
+/// Number of listings after which a client has a delegation of the directory.
 const LOOKS: usize = 3;
 /// Attribute timeouts of zero: a mount without a delegation of a directory asks the server each
 /// time, and so requests a delegation.

@@ -1,5 +1,5 @@
 use anyhow::{Context, Result};
-use comity_bench::suite::{Outcome, Place, Sample};
+use comity_bench::suite::{Place, Sample, SuiteOutcome};
 use comity_bench::targets::{Options as TargetOptions, Spec};
 
 use super::Options;
@@ -35,7 +35,7 @@ pub(super) fn run_postmark(options: &Options, rounds: usize) -> Result<OverTls> 
 }
 
 /// The ratios of the fastest runs: other work on the machine only makes a run slower.
-fn ratios(outcome: &Outcome) -> OverTls {
+fn ratios(outcome: &SuiteOutcome) -> OverTls {
     let rounds = outcome.workloads.iter().flat_map(|workload| &workload.rounds);
     let samples: Vec<&Sample> = rounds.flat_map(|round| &round.samples).collect();
     let fastest = |rights: &str, run: u64| {

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use anyhow::Result;
-use comity_bench::process::Server;
+use comity_bench::process::StartedServer;
 
 use super::shaped_line::BITS_PER_SECOND;
 use crate::server_process::TestBed;
@@ -55,7 +55,7 @@ impl Consumer {
         bed: &TestBed,
         (server, processor): (SocketAddr, usize),
         level: f64,
-    ) -> Result<Server> {
+    ) -> Result<StartedServer> {
         let mut command = Command::new(bed.program());
         command.args(["bench", "consume", self.name(), "--seconds", SECONDS_MAX]);
         command.args(["--level", &level.to_string()]).stdout(Stdio::null());
@@ -66,6 +66,6 @@ impl Consumer {
             Self::Network(speed) => command.args(["--to", Self::SINK, "--bits-per-second", speed]),
             Self::Rpc => command.args(["--server", &server.to_string()]),
         };
-        Server::start(&mut command, &[processor])
+        StartedServer::start(&mut command, &[processor])
     }
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use comity_bench::fixture_tree::FixtureTree;
 use comity_bench::limits::START_SECONDS_MAX;
-use comity_bench::process::Server;
+use comity_bench::process::StartedServer;
 use comity_bench::targets::free_address;
 
 use super::PnfsBench;
@@ -43,7 +43,7 @@ pub(super) struct PlacedSite {
     /// The tree on the metadata server.
     pub(super) tree: FixtureTree,
     work: PathBuf,
-    _stores: Vec<Server>,
+    _stores: Vec<StartedServer>,
 }
 
 impl StorePlace {
@@ -109,7 +109,11 @@ impl PlacedSite {
     }
 }
 
-fn start_store(program: &Path, work: &Path, (at, place): (usize, &StorePlace)) -> Result<Server> {
+fn start_store(
+    program: &Path,
+    work: &Path,
+    (at, place): (usize, &StorePlace),
+) -> Result<StartedServer> {
     let folder = work.join(store_name(at));
     fs::create_dir(&folder)?;
     let mut command = match &place.namespace {
@@ -126,7 +130,7 @@ fn start_store(program: &Path, work: &Path, (at, place): (usize, &StorePlace)) -
     command.arg("--placement-key").arg(work.join("key")).arg("--data-server").arg(&folder);
     command.arg("--state-dir").arg(work.join(format!("state-{at}")));
     let log = log_to(&mut command, work, &store_name(at))?;
-    let mut server = Server::start(&mut command, &BOTH)?;
+    let mut server = StartedServer::start(&mut command, &BOTH)?;
     let answers = || TcpStream::connect(place.address).is_ok();
     server.until(START_SECONDS_MAX, answers).with_context(|| said("a data server", &log))?;
     Ok(server)
@@ -146,7 +150,7 @@ fn start_mds(
     command.args(["--listen", &address.ip().to_string(), "--port", &address.port().to_string()]);
     command.arg("--config").arg(work.join(CONFIGURATION)).arg("--state-dir").arg(work.join(state));
     let log = log_to(&mut command, work, "mds")?;
-    let server = Server::start(&mut command, &[SERVER_PROCESSOR])?;
+    let server = StartedServer::start(&mut command, &[SERVER_PROCESSOR])?;
     nfs_server("comity", tree, address, server).with_context(|| said("the metadata server", &log))
 }
 

@@ -3,7 +3,7 @@
 //! of this size.
 
 use anyhow::Result;
-use comity_bench::suite::Outcome;
+use comity_bench::suite::SuiteOutcome;
 use comity_bench::targets::{Options, Spec};
 
 use super::PnfsBench;
@@ -54,7 +54,7 @@ fn transactions(bench: &PnfsBench, sites: &[PlacedSite; 2]) -> Result<[Vec<f64>;
     Ok([rates_of(&outcome, 0), rates_of(&outcome, 1)])
 }
 
-fn rates_of(outcome: &Outcome, target: usize) -> Vec<f64> {
+fn rates_of(outcome: &SuiteOutcome, target: usize) -> Vec<f64> {
     let rounds = outcome.workloads.iter().flat_map(|workload| &workload.rounds);
     let samples = rounds.filter(|round| round.target == target).flat_map(|round| &round.samples);
     let transactions = samples.filter(|sample| sample.metric == METRIC);

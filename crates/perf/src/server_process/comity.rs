@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use comity_bench::fixture_tree::FixtureTree;
-use comity_bench::process::Server;
+use comity_bench::process::StartedServer;
 use comity_bench::targets::free_address;
 use tempfile::TempDir;
 
@@ -113,7 +113,7 @@ impl TestBed {
         let mut command = self.serving(&exports, &state, &log)?;
         command.args(["--listen", "127.0.0.1", "--port", &address.port().to_string()]);
         command.args(more);
-        let server = Server::start(&mut command, processors)?;
+        let server = StartedServer::start(&mut command, processors)?;
         let target = nfs_server("comity", &self.layout, address, server);
         target.with_context(|| {
             let said = fs::read_to_string(&log).unwrap_or_default();
@@ -125,7 +125,7 @@ impl TestBed {
     ///
     /// # Errors
     /// If it does not serve the tree.
-    pub fn adopt(&self, address: SocketAddr, server: Server) -> Result<ServerProcess> {
+    pub fn adopt(&self, address: SocketAddr, server: StartedServer) -> Result<ServerProcess> {
         nfs_server("comity", &self.layout, address, server)
     }
 

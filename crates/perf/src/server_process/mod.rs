@@ -18,7 +18,7 @@ use comity_bench::load::Client;
 use comity_bench::prober;
 use comity_bench::prober::Pages;
 use comity_bench::prober::nfs3::Prober;
-use comity_bench::process::{CpuTime, Server};
+use comity_bench::process::{CpuTime, StartedServer};
 use comity_bench::targets::{self, Ganesha, GaneshaBackEnd, wait_for_export};
 
 pub use baseline::start as start_raw;
@@ -40,7 +40,7 @@ pub struct ServerProcess {
     layout: FixtureTree,
     speaks: Speaks,
     /// The server itself first, then what it needs.
-    servers: Vec<Server>,
+    servers: Vec<StartedServer>,
 }
 
 /// The protocol of a server.
@@ -65,7 +65,7 @@ impl ServerProcess {
     /// Returns the id of the server's process.
     #[must_use]
     pub fn process(&self) -> u32 {
-        self.servers.first().map_or(0, Server::id)
+        self.servers.first().map_or(0, StartedServer::id)
     }
 
     /// Returns the processor time that the server has used.
@@ -147,7 +147,7 @@ pub(crate) fn nfs_server(
     name: &'static str,
     layout: &FixtureTree,
     address: SocketAddr,
-    mut server: Server,
+    mut server: StartedServer,
 ) -> Result<ServerProcess> {
     let root = wait_for_export(&mut server, address, layout.root())?;
     let (layout, speaks, servers) = (layout.clone(), Speaks::Nfs { root }, vec![server]);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
-use comity_bench::process::Server;
+use comity_bench::process::StartedServer;
 use comity_bench::targets::free_address;
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(crate) struct ServerPair<'t> {
     test_bed: &'t TestBed,
     addresses: [SocketAddr; 2],
     first: ServerProcess,
-    _second: Server,
+    _second: StartedServer,
 }
 
 /// The answer of `comity migrate --json`.
@@ -86,7 +86,7 @@ fn start(
     test_bed: &TestBed,
     (name, processor): (&str, usize),
     address: SocketAddr,
-) -> Result<(Server, String)> {
+) -> Result<(StartedServer, String)> {
     let work = &test_bed.work;
     let (configuration, banner) =
         (work.join(format!("{name}.toml")), work.join(format!("{name}.json")));
@@ -98,7 +98,7 @@ fn start(
     command.arg("--state-dir").arg(state(work, name)).arg("--config").arg(&configuration);
     command.stdout(File::create(&banner)?);
     command.stderr(File::create(work.join(format!("{name}.log")))?);
-    let mut server = Server::start(&mut command, &[processor])?;
+    let mut server = StartedServer::start(&mut command, &[processor])?;
     let mut key = None;
     server.until(START_SECONDS, || {
         key = key_in(&banner);

@@ -21,7 +21,7 @@ pub(crate) struct CallbackClient {
     pub(crate) recalls: usize,
 }
 
-/// The bytes of a record that hold the kind of the message, behind the xid.
+/// The bytes of a record that hold the kind of the message, after the xid.
 const KIND: std::ops::Range<usize> = 4..8;
 /// Longest body of a credential (RFC 5531, 8.2).
 const AUTH_BYTES_MAX: u32 = 400;

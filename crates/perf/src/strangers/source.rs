@@ -13,7 +13,7 @@ use super::Behavior;
 use crate::limits::STRANGERS_START_SECONDS_MAX;
 use crate::server_process::LOAD_PROCESSOR;
 
-/// Unlisted addresses: 127.0.0.2 and those behind it.
+/// Number of unlisted addresses: 127.0.0.2, 127.0.0.3 and so on.
 const ADDRESSES: u8 = 16;
 
 /// Strangers at work on a thread of their own.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use comity_bench::process::{self, CpuTime, Server};
+use comity_bench::process::{self, CpuTime, StartedServer};
 use comity_bench::targets::free_address;
 use comity_keys::{Algorithm, PrivateKey};
 use comity_proto::nfs3;
@@ -26,7 +26,7 @@ const PATIENCE_SECONDS: u64 = 20;
 pub(super) struct Bed {
     pub(super) server: ServerProcess,
     pub(super) root: Vec<u8>,
-    stunnel: Option<(SocketAddr, Server)>,
+    stunnel: Option<(SocketAddr, StartedServer)>,
     identity: Arc<ClientIdentity>,
     trust: Arc<ServerTrust>,
     _bed: TestBed,
@@ -127,7 +127,7 @@ fn socket(address: SocketAddr) -> Result<TcpStream> {
     Ok(socket)
 }
 
-fn start_stunnel(work: &Path, server: SocketAddr) -> Result<(SocketAddr, Server)> {
+fn start_stunnel(work: &Path, server: SocketAddr) -> Result<(SocketAddr, StartedServer)> {
     let address = free_address()?;
     let made = comity_tls::self_made(&["localhost".to_owned()], None)?;
     let [certificate, key, settings]: [PathBuf; 3] =
@@ -143,7 +143,7 @@ fn start_stunnel(work: &Path, server: SocketAddr) -> Result<(SocketAddr, Server)
     fs::write(&settings, text)?;
     let mut command = Command::new(STUNNEL);
     command.arg(&settings).stderr(fs::File::create(work.join("stunnel-log"))?);
-    let mut process = Server::start(&mut command, &[SERVER_PROCESSOR])?;
+    let mut process = StartedServer::start(&mut command, &[SERVER_PROCESSOR])?;
     process.until(PATIENCE_SECONDS, || TcpStream::connect(address).is_ok()).context("stunnel")?;
     Ok((address, process))
 }

@@ -16,7 +16,7 @@ const RETRY_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct LinkPlace {
     /// Its number, from 0 on.
     pub(crate) link: usize,
-    /// Number of the connections that were made with this number before.
+    /// The number of earlier connections that had the same `link`.
     pub(crate) generation: u64,
 }
 

@@ -55,8 +55,8 @@ pub(crate) struct CompoundRequest {
     pub(crate) sequence_at: usize,
     /// The stateids to fill in.
     pub(crate) places: Vec<StatePlace>,
-    /// For a request that must not be executed twice: the number of successful results, that of
-    /// SEQUENCE included, from which on it has changed something.
+    /// For a request that must not be executed twice: if at least this many operations have
+    /// succeeded, SEQUENCE included, the request has changed something.
     pub(crate) changed_from: Option<u32>,
 }
 

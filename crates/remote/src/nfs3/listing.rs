@@ -13,7 +13,7 @@ const MAXCOUNT: u32 = 64 * 1024;
 
 /// A page of a directory.
 #[derive(Debug)]
-pub struct Page {
+pub struct ListingPage {
     /// The call that requests it, with its record mark.
     pub call: Vec<u8>,
     /// The record of the reply.
@@ -35,7 +35,7 @@ pub struct Entry {
 ///
 /// # Errors
 /// A call failed, a name came twice, or a file has no attributes or handle.
-pub fn list(caller: &mut Caller, dir: &[u8]) -> Result<Vec<Page>> {
+pub fn list(caller: &mut Caller, dir: &[u8]) -> Result<Vec<ListingPage>> {
     let mut pages = Vec::new();
     let mut place = (0, [0; 8]);
     loop {
@@ -48,7 +48,7 @@ pub fn list(caller: &mut Caller, dir: &[u8]) -> Result<Vec<Page>> {
         };
         let (call, reply) = caller.nfs(nfs3::procedure::READDIRPLUS, &arguments)?;
         let read = read(&reply)?;
-        pages.push(Page { call, reply, entries: read.entries });
+        pages.push(ListingPage { call, reply, entries: read.entries });
         if read.eof {
             break;
         }

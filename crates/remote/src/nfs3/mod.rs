@@ -4,4 +4,4 @@ mod calls;
 mod listing;
 
 pub use calls::{fh, filename};
-pub use listing::{Page, list};
+pub use listing::{ListingPage, list};

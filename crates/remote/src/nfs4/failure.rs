@@ -41,11 +41,6 @@ pub(super) const fn is_later(status: Nfsstat4) -> bool {
     matches!(status, Nfsstat4::Delay | Nfsstat4::Grace)
 }
 
-/// Makes an error of a failure in transport or RPC.
-pub(super) fn broken(error: &anyhow::Error) -> Error {
-    Error::other(format!("{error:#}"))
-}
-
 pub(super) fn malformed(error: Malformed) -> Error {
     Error::new(ErrorKind::InvalidData, format!("a reply that is malformed: {error}"))
 }

@@ -17,7 +17,7 @@ const PAGE_BYTES: u32 = 64 * 1024;
 const NAMES_BYTES: u32 = PAGE_BYTES / 8;
 
 /// A page of a directory.
-pub struct Page {
+pub struct ListingPage {
     /// The cookie verifier.
     pub verifier: Verifier4,
     /// The entries without `.` and `..`.
@@ -28,7 +28,7 @@ pub struct Page {
     pub eof: bool,
 }
 
-impl<'a> Decode<'a> for Page {
+impl<'a> Decode<'a> for ListingPage {
     fn decode(decoder: &mut Decoder<'a>) -> Result<Self, Malformed> {
         let verifier = decoder.value()?;
         let (mut entries, mut cookie) = (Vec::new(), 0);
@@ -69,7 +69,7 @@ pub fn list<W: Wire>(
     let (mut entries, mut place) = (Vec::new(), (0, Verifier4::default()));
     loop {
         let reply = session.perform(&page_of(dir, place, attributes))?;
-        let page: Page = reply.on_object()?.next(op::READDIR)?;
+        let page: ListingPage = reply.on_object()?.next(op::READDIR)?;
         let (next, is_empty) = ((page.cookie, page.verifier), page.entries.is_empty());
         entries.extend(page.entries);
         if page.eof {

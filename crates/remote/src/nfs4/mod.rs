@@ -13,7 +13,7 @@ mod write_head;
 pub use attributes::{OBJECT, Values, made, metadata, owned};
 pub use compound::{Compound, Reply, Results};
 pub use layout::GotLayout;
-pub use listing::{Page, list, page_of};
+pub use listing::{ListingPage, list, page_of};
 pub use locker::{Locker, Stretch};
 pub use opened::{Opened, Opening};
 pub use session::{Backchannel, Session, Wire};

@@ -13,9 +13,9 @@ use comity_xdr::{Counted, Opaque};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::compound::{Arguments, Compound, Reply};
-use super::failure::{broken, is_later};
+use super::failure::is_later;
 use crate::limits::SILENCE_SECONDS_MAX;
-use crate::rpc::{Caller, call_header, record_before, set_xid};
+use crate::rpc::{Caller, call_error, call_header, record_before, set_xid};
 
 /// A transport that sends records to a server and receives the replies.
 pub trait Wire {
@@ -81,7 +81,8 @@ pub struct Session<W: Wire> {
 impl Session<Caller> {
     /// Connects to a server as a user and group, and makes a session without callbacks.
     pub fn connect(address: SocketAddr, who: (u32, u32)) -> IoResult<Self> {
-        let caller = Caller::connect_as(address, who.0, who.1).map_err(|error| broken(&error))?;
+        let caller =
+            Caller::connect_as(address, who.0, who.1).map_err(|error| call_error(&error))?;
         Self::begin(caller, who, Backchannel::No)
     }
 }
@@ -232,7 +233,7 @@ impl<W: Wire> Session<W> {
         self.xid = self.xid.wrapping_add(1);
         let xid = self.xid.to_be_bytes();
         set_xid(record, self.xid);
-        let answer = self.wire.exchange(&[record, data]).map_err(|error| broken(&error))?;
+        let answer = self.wire.exchange(&[record, data]).map_err(|error| call_error(&error))?;
         let is_ours = answer.starts_with(&xid);
         if is_ours { Ok(answer) } else { Err(Error::other("a reply to another call")) }
     }

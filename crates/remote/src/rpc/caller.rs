@@ -108,6 +108,12 @@ pub fn results<'a, T: Decode<'a>>(reply: &'a [u8]) -> Result<T> {
     Ok(Decoder::whole(reply.get(RESULTS_AT..).unwrap_or_default())?)
 }
 
+/// Makes an I/O error of a call that failed, or whose reply is malformed.
+#[must_use]
+pub fn call_error(error: &anyhow::Error) -> std::io::Error {
+    std::io::Error::other(format!("{error:#}"))
+}
+
 fn accepted(reply: &[u8]) -> Result<()> {
     let words: Vec<u32> = (4..RESULTS_AT)
         .step_by(4)

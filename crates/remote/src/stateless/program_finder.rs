@@ -199,7 +199,7 @@ fn perform(
 mod tests {
     use std::io::{self, Read, Write};
     use std::os::unix::net::UnixStream;
-    use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 
     use comity_rpc::{ReplyVerifier, accepted};
     use comity_xdr::{Decoder, Encoder};
@@ -218,9 +218,17 @@ mod tests {
         program_at: Arc<AtomicU16>,
         /// True if no call is answered any more.
         is_deaf: Arc<AtomicBool>,
+        /// The number of calls that have arrived.
+        calls: Arc<AtomicUsize>,
     }
 
     impl Host {
+        /// A host whose program is at this port.
+        fn at(program_at: Arc<AtomicU16>) -> Self {
+            let (is_deaf, calls) = (Arc::default(), Arc::default());
+            Self { port: NFS_PORT, program_at, is_deaf, calls }
+        }
+
         fn is_there(&self) -> bool {
             let at = self.program_at.load(Ordering::SeqCst);
             [NFS_PORT, portmap::PORT, at].contains(&self.port)
@@ -233,6 +241,7 @@ mod tests {
                 stream.read_exact(&mut mark)?;
                 let mut call = vec![0; (u32::from_be_bytes(mark) & 0x7fff_ffff) as usize];
                 stream.read_exact(&mut call)?;
+                self.calls.fetch_add(1, Ordering::SeqCst);
                 let [xid, _, _, program, ..] = Decoder::new(&call).words::<4>().unwrap();
                 if self.is_there() && !self.is_deaf.load(Ordering::SeqCst) {
                     stream.write_all(&self.reply(xid, program))?;
@@ -298,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_call_without_room_times_out_if_the_mount_is_soft() {
-        let host = Host { port: NFS_PORT, program_at: Arc::default(), is_deaf: Arc::default() };
+        let host = Host::at(Arc::default());
         let nfs = client(&host, &settings(Persistence::Soft(Duration::from_secs(2))));
         host.is_deaf.store(true, Ordering::SeqCst);
         let send = |bytes| {
@@ -312,8 +321,13 @@ mod tests {
             }
         };
         thread::scope(|scope| {
+            let arrived = host.calls.load(Ordering::SeqCst);
             scope.spawn(|| send(0));
-            thread::sleep(Duration::from_millis(500));
+            let deadline = Instant::now() + LONG;
+            while host.calls.load(Ordering::SeqCst) == arrived {
+                assert!(Instant::now() < deadline, "the first call is not sent");
+                thread::yield_now();
+            }
             let began = Instant::now();
             scope.spawn(move || {
                 thread::sleep(Duration::from_millis(1000));
@@ -327,8 +341,7 @@ mod tests {
     #[test]
     fn a_program_that_has_moved_to_another_port_is_found_again() {
         let program_at = Arc::new(AtomicU16::new(4045));
-        let is_deaf = Arc::default();
-        let host = Host { port: NFS_PORT, program_at: Arc::clone(&program_at), is_deaf };
+        let host = Host::at(Arc::clone(&program_at));
         let (patience, settings) = (Duration::from_millis(200), settings(Persistence::Hard));
         let nfs = client(&host, &settings);
         let programs = ProgramFinder::new(Arc::new(host), settings, LONG);

@@ -335,6 +335,15 @@ mod tests {
 
     use super::*;
 
+    /// Waits until a condition holds; panics after ten seconds.
+    fn until(what: &str, holds: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !holds() {
+            assert!(Instant::now() < deadline, "not within 10 s: {what}");
+            thread::yield_now();
+        }
+    }
+
     fn owner() -> Arc<OpenOwner> {
         Arc::new(OpenOwner { id: 1, credential: Vec::new() })
     }
@@ -424,9 +433,7 @@ mod tests {
                 turn.map_or(Ok(()), |turn| turn.rewrite(|_, _| Err(Status::NoSpc)))
             };
             let threads = starts.each_ref().map(|start| scope.spawn(move || fail(start)));
-            while writes.state().crowd.len() < 2 {
-                thread::yield_now();
-            }
+            until("both wait", || writes.state().crowd.len() == 2);
             drop(writer);
             for thread in threads {
                 assert_eq!(thread.join().unwrap(), Err(Status::NoSpc));
@@ -504,9 +511,7 @@ mod tests {
                     Ok(())
                 })
             });
-            while writes.state().crowd.is_empty() {
-                thread::yield_now();
-            }
+            until("the commit waits", || !writes.state().crowd.is_empty());
             assert!(!*rewritten.lock().unwrap());
             drop(turn);
             committer.join().unwrap().unwrap();

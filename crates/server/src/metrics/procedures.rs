@@ -46,9 +46,9 @@ impl Metrics {
     /// Reads the counts of all procedures and exports.
     #[must_use]
     pub fn read(&self) -> Readings {
-        let (rows, sheets) = self.snapshot();
+        let (rows, threads) = self.snapshot();
         let (mut failed, mut calls_by_export) = (vec![0; rows.len()], BTreeMap::new());
-        for ((row, ending, export), calls) in counts(&sheets) {
+        for ((row, ending, export), calls) in counts(&threads) {
             match (ending, export, failed.get_mut(row)) {
                 (Ending::Status(0), Some(export), _) => {
                     *calls_by_export.entry(export).or_default() += calls;
@@ -60,9 +60,9 @@ impl Metrics {
         }
         let rows = rows.iter().zip(failed).enumerate();
         let procedures =
-            rows.filter_map(|(at, (row, failed))| procedure(row, failed, &latency(&sheets, at)));
+            rows.filter_map(|(at, (row, failed))| procedure(row, failed, &latency(&threads, at)));
         let procedures = procedures.collect();
-        let service_by_export = service_by_export(&sheets);
+        let service_by_export = service_by_export(&threads);
         Readings { procedures, calls_by_export, service_by_export }
     }
 }

@@ -28,8 +28,8 @@ pub(super) struct Row {
 
 /// All counts: the rows, and for each thread the counts of each row.
 ///
-/// A thread takes a `Sheet` of counters when it first counts. When the thread ends, another one
-/// reuses its sheet, so there are never more sheets than there were threads at once.
+/// A thread takes a `ThreadCounters` when it first counts. When the thread ends, another one
+/// reuses its counters, so there are never more of them than there were threads at once.
 #[derive(Default)]
 pub struct Metrics {
     state: Mutex<State>,
@@ -38,12 +38,12 @@ pub struct Metrics {
 #[derive(Default)]
 struct State {
     rows: Vec<Row>,
-    sheets: Vec<Arc<Sheet>>,
-    free: Vec<Arc<Sheet>>,
+    threads: Vec<Arc<ThreadCounters>>,
+    free: Vec<Arc<ThreadCounters>>,
 }
 
 /// The counts of one thread, which only this thread writes.
-pub(super) struct Sheet {
+pub(super) struct ThreadCounters {
     pub(super) cells: Box<[Cells]>,
     /// The exports whose successes are counted in [`Cells::by_export`], by index, each as its
     /// number plus one.
@@ -80,7 +80,7 @@ thread_local! {
 /// The counters of this thread.
 struct Mine {
     metrics: Arc<Metrics>,
-    sheet: Arc<Sheet>,
+    counters: Arc<ThreadCounters>,
 }
 
 /// Notes that this thread spent time that belongs to no call; the next call reads the clock when it
@@ -143,24 +143,24 @@ impl Metrics {
                 _ => mine.insert(self.hand_off()),
             };
             let times = (latency.as_nanos() as u64, service);
-            mine.sheet.count(row, times, ending, export);
+            mine.counters.count(row, times, ending, export);
         });
     }
 
     /// Returns the rows, and the counters of all threads, to be added up.
-    pub(super) fn snapshot(&self) -> (Vec<Row>, Vec<Arc<Sheet>>) {
+    pub(super) fn snapshot(&self) -> (Vec<Row>, Vec<Arc<ThreadCounters>>) {
         let state = self.state();
-        (state.rows.clone(), state.sheets.clone())
+        (state.rows.clone(), state.threads.clone())
     }
 
     fn hand_off(self: &Arc<Self>) -> Mine {
         let mut state = self.state();
-        let sheet = state.free.pop().unwrap_or_else(|| {
-            let sheet = Arc::new(Sheet::new(state.rows.len()));
-            state.sheets.push(Arc::clone(&sheet));
-            sheet
+        let counters = state.free.pop().unwrap_or_else(|| {
+            let counters = Arc::new(ThreadCounters::new(state.rows.len()));
+            state.threads.push(Arc::clone(&counters));
+            counters
         });
-        Mine { metrics: Arc::clone(self), sheet }
+        Mine { metrics: Arc::clone(self), counters }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -170,11 +170,11 @@ impl Metrics {
 
 impl Drop for Mine {
     fn drop(&mut self) {
-        self.metrics.state().free.push(Arc::clone(&self.sheet));
+        self.metrics.state().free.push(Arc::clone(&self.counters));
     }
 }
 
-impl Sheet {
+impl ThreadCounters {
     fn new(rows: usize) -> Self {
         let others = Mutex::default();
         let [exports, service] = [const { [const { AtomicU64::new(0) }; DIRECT_EXPORTS] }; 2];
@@ -215,7 +215,7 @@ impl Sheet {
     }
 }
 
-impl Sheet {
+impl ThreadCounters {
     /// Returns the index at which an export's successes are counted. The search starts at the
     /// export's number, which is usually a hash, so most are found at once.
     fn place(&self, export: u32) -> Option<usize> {
@@ -262,8 +262,8 @@ mod tests {
         metrics
     }
 
-    /// Counts successful READ calls on these exports, in a separate thread. It has given its sheet
-    /// back when this returns; the end of a scope alone does not wait for that.
+    /// Counts successful READ calls on these exports, in a separate thread. It has given its
+    /// counters back when this returns; the end of a scope alone does not wait for that.
     fn count(metrics: &Arc<Metrics>, exports: impl IntoIterator<Item = u32> + Send) {
         let record = |export| metrics.record(1, begun(), Ending::Status(0), Some(export));
         let work = || exports.into_iter().for_each(record);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use comity_credential::ChannelKind;
 
 use super::histogram::{Sum, bound_nanoseconds};
-use super::recorder::{Ending, Key, Metrics, Row, Sheet};
+use super::recorder::{Ending, Key, Metrics, Row, ThreadCounters};
 use super::sums::{counts, latency};
 use crate::counters::ServerStats;
 
@@ -19,10 +19,10 @@ impl Metrics {
         shell: &ServerStats,
         export_name: &dyn Fn(u32) -> Option<String>,
     ) -> String {
-        let (rows, sheets) = self.snapshot();
+        let (rows, threads) = self.snapshot();
         let mut text = String::new();
-        calls(&mut text, &rows, &counts(&sheets), export_name);
-        durations(&mut text, &rows, &sheets);
+        calls(&mut text, &rows, &counts(&threads), export_name);
+        durations(&mut text, &rows, &threads);
         shell_numbers(&mut text, shell);
         text
     }
@@ -97,11 +97,11 @@ fn calls(
     }
 }
 
-fn durations(text: &mut String, rows: &[Row], sheets: &[Arc<Sheet>]) {
+fn durations(text: &mut String, rows: &[Row], threads: &[Arc<ThreadCounters>]) {
     let name = "comity_rpc_call_duration_seconds";
     head(text, name, "histogram", "From the beginning of a call to its reply.");
     for (at, row) in rows.iter().enumerate() {
-        let sum = latency(sheets, at);
+        let sum = latency(threads, at);
         if sum.count() > 0 {
             histogram(text, name, &labels(row), &sum);
         }

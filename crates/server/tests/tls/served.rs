@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use comity_server::{Patience, Settings};
 use comity_tls::{Acceptor, Certificate, Trust};
 
 use crate::client::{Identity, call, config, handshake, next_reply};
 use crate::service::{CHANNEL, server_key, settings, start};
-use crate::toy::{ECHO, FILE, ZEROS, opaque, record};
+use crate::toy::{ECHO, FILE, ZEROS, eventually, opaque, record};
 
 const SUNRPC: &[u8] = b"sunrpc";
 
@@ -89,7 +90,7 @@ fn replies_are_kept_for_a_client_that_reads_late() {
     let bytes = 900_000_u32;
     let calls: Vec<u8> = (0..30).flat_map(|xid| record(xid, ZEROS, &bytes.to_be_bytes())).collect();
     client.write_all(&calls).unwrap();
-    crate::toy::eventually("replies wait", || server.stats().backlogs > 0);
+    eventually("replies wait", || server.stats().backlogs > 0);
     for xid in 0..30_u32 {
         let reply = next_reply(&mut client).unwrap();
         assert_eq!((&reply[..4], reply.len()), (&xid.to_be_bytes()[..], 24 + bytes as usize));
@@ -145,18 +146,23 @@ fn a_peer_that_is_listed_by_its_key_is_served_without_pauses() {
 /// arrives meanwhile, and the kernel reports it only once.
 #[test]
 fn a_call_that_arrives_while_decrypted_ones_wait_is_answered_after_them() {
-    let server = start(None, settings());
+    let patience = Patience { record_seconds: 60, ..settings().patience };
+    let server = start(None, Settings { patience, ..settings() });
     let mut client = handshake(server.addresses()[0], config(None, &[])).unwrap();
     call(&mut client, 0, (CHANNEL, &[])).unwrap();
     let undecided = &server.service().rules.is_undecided;
     undecided.store(true, Ordering::SeqCst);
     let long = opaque(&vec![7; 300_000]);
+    let before = server.stats().records;
     client.write_all(&[record(1, ECHO, &long), record(2, ZEROS, &[0; 4])].concat()).unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    eventually("the first call waits", || server.stats().records > before);
     client.write_all(&record(3, ZEROS, &[0; 4])).unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    // Each turn of the connection counts the call that waits. Of two further turns, only one can be
+    // that of a clock tick which came before the third call.
+    let before = server.stats().records;
+    eventually("the third call has been reported", || server.stats().records >= before + 2);
     undecided.store(false, Ordering::SeqCst);
-    client.sock.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    client.sock.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     for xid in 1..=3_u32 {
         let reply = next_reply(&mut client).unwrap_or_else(|error| panic!("{xid}: {error}"));
         assert_eq!(reply[..4], xid.to_be_bytes());

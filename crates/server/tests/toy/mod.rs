@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use comity_rpc::{
@@ -22,7 +22,8 @@ pub(crate) const PROGRAM: u32 = 0x2000_0001;
 pub(crate) const NULL: u32 = 0;
 /// Returns its argument.
 pub(crate) const ECHO: u32 = 1;
-/// Sleeps for this number of milliseconds and says beforehand that it may.
+/// Sleeps for this number of milliseconds, or until the test ends all sleeps; says beforehand that
+/// it may.
 pub(crate) const SLEEP: u32 = 2;
 /// A deferred reply, which waits for a barrier that all waiting calls share.
 pub(crate) const DEFER: u32 = 3;
@@ -49,6 +50,9 @@ pub(crate) struct Shared {
     pub(crate) calls: AtomicU32,
     /// Calls that sleep now.
     pub(crate) sleeping: AtomicU32,
+    /// True if no call shall sleep now.
+    pub(crate) is_awake: Mutex<bool>,
+    pub(crate) woken: Condvar,
     pub(crate) barriers: AtomicU32,
     pub(crate) done: Mutex<u32>,
     /// The gate's answer for peers other than 127.0.0.1; it admits them if nothing is set.
@@ -58,8 +62,21 @@ pub(crate) struct Shared {
 impl Shared {
     fn sleep(&self, milliseconds: u32) {
         self.sleeping.fetch_add(1, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(milliseconds.into()));
+        let longest = Duration::from_millis(milliseconds.into());
+        let is_awake = self.is_awake.lock().unwrap();
+        drop(self.woken.wait_timeout_while(is_awake, longest, |is_awake| !*is_awake).unwrap());
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Ends the sleeps of all calls, and those of later calls at once.
+    pub(crate) fn end_sleeps(&self) {
+        *self.is_awake.lock().unwrap() = true;
+        self.woken.notify_all();
+    }
+
+    /// Lets later calls sleep again.
+    pub(crate) fn allow_sleeps(&self) {
+        *self.is_awake.lock().unwrap() = false;
     }
 }
 
@@ -294,7 +311,21 @@ impl Client {
 
 /// Waits until a call sleeps.
 pub(crate) fn until_a_call_sleeps(shared: &Shared) {
-    eventually("a call sleeps", || shared.sleeping.load(Ordering::SeqCst) > 0);
+    until_calls_sleep(shared, 1);
+}
+
+/// Waits until this many calls sleep, or more.
+pub(crate) fn until_calls_sleep(shared: &Shared, count: u32) {
+    eventually("the calls sleep", || shared.sleeping.load(Ordering::SeqCst) >= count);
+}
+
+/// Checks again and again, for this long, that a condition holds.
+pub(crate) fn always(period: Duration, what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + period;
+    while Instant::now() < end {
+        assert!(holds(), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Waits until a condition holds; panics after ten seconds.

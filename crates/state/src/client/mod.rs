@@ -46,7 +46,7 @@ pub struct Client {
     pub(crate) met: Duration,
     /// Origin of the last call by the client's principal.
     origin: Mutex<Origin>,
-    /// The address from which it introduced itself, and behind a blank the channel, unless that is
+    /// The address from which it introduced itself, and after a blank the channel, unless that is
     /// plain.
     address: OnceLock<Box<str>>,
     renewed_nanoseconds: AtomicU64,

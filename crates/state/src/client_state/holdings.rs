@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use super::foreign_names::ForeignNames;
 use super::offload::Offloads;
 use super::owner::{Owner, OwnerKind};
-use super::state::{Counts, LockState, OpenState, State, StateKind, address, lock_owner};
+use super::state::{HeldCounts, LockState, OpenState, State, StateKind, address, lock_owner};
 use super::{Revocation, RevokedCounts, RevokedState};
 use crate::file::File;
 use crate::id_hasher::BuildIdHasher;
@@ -35,7 +35,7 @@ pub(crate) struct Holdings {
     under: HashMap<u32, Vec<u32>, BuildIdHasher>,
     /// Number of owners at which idle ones are removed.
     reap_at: usize,
-    counts: Counts,
+    counts: HeldCounts,
     revoked: RevokedCounts,
     /// The number of states that rest on grants.
     on_grants: usize,
@@ -70,7 +70,7 @@ impl Holdings {
             by_subject: HashMap::default(),
             under: HashMap::default(),
             reap_at: 0,
-            counts: Counts::default(),
+            counts: HeldCounts::default(),
             revoked: RevokedCounts::default(),
             on_grants: 0,
             offloads: Offloads::default(),
@@ -104,7 +104,7 @@ impl Holdings {
         self.owners.len()
     }
 
-    pub(crate) const fn counts(&self) -> Counts {
+    pub(crate) const fn counts(&self) -> HeldCounts {
         self.counts
     }
 

@@ -20,7 +20,7 @@ pub(crate) use owner::Owner;
 pub use owner::{OwnerKind, OwnerReply};
 pub(crate) use revocation::RevokedCounts;
 pub use revocation::{Revocation, RevokedState};
-pub use state::Counts;
+pub use state::HeldCounts;
 pub(crate) use state::{
     DelegationState, LockState, OpenState, State, StateKind, client_of_lock_owner, lock_owner,
 };

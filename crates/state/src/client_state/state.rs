@@ -14,7 +14,7 @@ use crate::{ClientId, DelegationKind, Grantee, Principal, Share};
 /// Number of states of each kind that a client has. Opens that are kept only for a retry do not
 /// count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct HeldCounts {
     /// Number of opens.
     pub opens: usize,
     /// Number of lock states: one for each lock-owner and file.
@@ -29,7 +29,7 @@ pub struct Counts {
     pub revoked: usize,
 }
 
-impl Counts {
+impl HeldCounts {
     /// Returns the number of delegations of files and directories.
     pub(crate) const fn all_delegations(&self) -> usize {
         self.delegations + self.directories

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_and_many_holders_are_found_alike() {
+    fn holders_are_found_whether_they_are_few_or_many() {
         let holder = |client| Holder { client: ClientId(client), state: 7 };
         let mut holders = Holders::default();
         for client in 1..=3 * FEW as u64 {

@@ -41,7 +41,7 @@ impl ByteRange {
         self.first <= other.first && other.last <= self.last
     }
 
-    /// Returns whether it has bytes before `other` and bytes behind it.
+    /// Returns whether it has bytes before `other` and bytes after it.
     #[must_use]
     pub const fn surrounds(self, other: Self) -> bool {
         self.first < other.first && other.last < self.last
@@ -54,7 +54,7 @@ impl ByteRange {
             .then(|| Self { first: self.first, last: self.last.min(other.first - 1) })
     }
 
-    /// Returns its part behind `other`.
+    /// Returns its part after `other`.
     #[must_use]
     pub fn behind(self, other: Self) -> Option<Self> {
         (other.last < self.last)

@@ -60,7 +60,7 @@ impl LockStore {
         }
     }
 
-    /// Returns whether one lock of `owner` covers bytes before and behind `range`.
+    /// Returns whether one lock of `owner` covers bytes before and after `range`.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         match self {
             Self::Few(few) => few.surrounds(owner, range),

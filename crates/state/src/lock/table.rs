@@ -133,7 +133,7 @@ impl FileLocks {
         all.into_iter().map(queued).collect()
     }
 
-    /// Adds a wish or an offer behind all others, as [`FileLocks::queue`] returned it for these
+    /// Adds a wish or an offer after all others, as [`FileLocks::queue`] returned it for these
     /// locks. The owner must not have the same wish already.
     pub fn restore(&mut self, queued: QueuedLock) {
         let QueuedLock { wish: Offer { owner, range, kind }, offered, since, until } = queued;

@@ -56,7 +56,7 @@ impl TreeIndex {
         before.is_some_and(|(_, piece)| piece.last >= range.first)
     }
 
-    /// Returns whether one lock of `owner` covers bytes before and behind `range`.
+    /// Returns whether one lock of `owner` covers bytes before and after `range`.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         let Some(pieces) = self.owners.get(&owner) else { return false };
         let before = pieces.range(..range.first).next_back();

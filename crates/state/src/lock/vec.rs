@@ -46,7 +46,7 @@ impl LockVec {
         self.0.iter().any(|lock| lock.owner == owner && lock.range.overlaps(range))
     }
 
-    /// Returns whether one lock of `owner` covers bytes before and behind `range`.
+    /// Returns whether one lock of `owner` covers bytes before and after `range`.
     pub(super) fn surrounds(&self, owner: u64, range: ByteRange) -> bool {
         self.0.iter().any(|lock| lock.owner == owner && lock.range.surrounds(range))
     }

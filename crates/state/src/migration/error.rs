@@ -50,7 +50,7 @@ pub enum TransferError {
     Magic,
     /// This program does not know this version.
     Version(u32),
-    /// The bytes end before their checksum, or there are bytes behind it.
+    /// The bytes end before their checksum, or there are bytes after it.
     Length,
     /// The checksum differs.
     Checksum,

@@ -25,11 +25,11 @@ pub struct ExportedVolume {
 
 impl Engine {
     /// Returns all state of files as a plain value. A client that has other state, too, is
-    /// exported without its sessions: it keeps them here, and makes new ones under its clientid
-    /// where it finds the files. The state also stays in this engine.
+    /// exported without its sessions: they stay in this engine, and the client makes new ones
+    /// under its clientid at the other engine. The state also stays in this engine.
     ///
-    /// No request for the files may be served from the begin of the call until either engine
-    /// serves them.
+    /// No request for the files may be served from the beginning of the call until one of the two
+    /// engines serves them.
     ///
     /// # Errors
     /// [`ExportRefusal`]: something cannot be exported now. Nothing is left out silently.

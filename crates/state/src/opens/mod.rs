@@ -7,4 +7,4 @@ mod open;
 mod owner_seqid;
 
 pub use open::{Before, Claim, Open, Opened};
-pub use owner_seqid::{OwnerAnswer, OwnerTurn, Turn};
+pub use owner_seqid::{OwnerAnswer, OwnerTurn, SeqidCheck};

@@ -10,7 +10,7 @@ use crate::{At, Caller, Client, Engine, Error, OwnerReply, Result, Stateid};
 
 /// The answer to an owner that begins an operation.
 #[derive(Debug)]
-pub enum Turn {
+pub enum SeqidCheck {
     /// The operation is new.
     New(OwnerTurn),
     /// The operation repeats the last one, which had this reply.
@@ -120,7 +120,7 @@ impl Engine {
         client: &Arc<Client>,
         name: &[u8],
         seqid: u32,
-    ) -> Result<Turn> {
+    ) -> Result<SeqidCheck> {
         let mut state = client.live()?;
         let mut known = state.holdings.find_owner(OwnerKind::Open, name);
         let is_client = client.is_principal(&caller);
@@ -154,7 +154,7 @@ impl Engine {
         (sender, file): At<'_>,
         stateid: &Stateid,
         seqid: u32,
-    ) -> Result<Turn> {
+    ) -> Result<SeqidCheck> {
         let found = self.find(&sender, stateid)?;
         let client = &found.client;
         let mut state = client.live()?;
@@ -184,15 +184,20 @@ impl Engine {
         client: &Arc<Client>,
         state: &mut ClientState,
         (number, seqid): (u32, u32),
-    ) -> Result<Turn> {
+    ) -> Result<SeqidCheck> {
         let owner = state.holdings.owner_mut(number).ok_or(Error::BadStateid)?;
         if let Some(reply) = owner.begin(now, seqid)? {
             self.counters.replies_again.add(1);
-            return Ok(Turn::Again(reply));
+            return Ok(SeqidCheck::Again(reply));
         }
         let closed = owner.closed.take();
         closed.and_then(|closed| state.holdings.remove(closed));
-        Ok(Turn::New(OwnerTurn { client: Arc::clone(client), owner: number, seqid, open: true }))
+        Ok(SeqidCheck::New(OwnerTurn {
+            client: Arc::clone(client),
+            owner: number,
+            seqid,
+            open: true,
+        }))
     }
 }
 

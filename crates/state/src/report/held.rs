@@ -9,7 +9,7 @@ use crate::client_state::{Holdings, Standing, State, StateKind, client_of_lock_o
 use crate::file::{File, Holder};
 use crate::limits::{BLOCKERS_SHOWN_MAX, RANGES_SHOWN_MAX};
 use crate::{
-    ByteRange, Client, ClientId, Counts, DelegationKind, Engine, FileKey, LockType, Revocation,
+    ByteRange, Client, ClientId, DelegationKind, Engine, FileKey, HeldCounts, LockType, Revocation,
     Share,
 };
 
@@ -29,7 +29,7 @@ pub struct ClientSummary {
     /// Number of its sessions.
     pub sessions: usize,
     /// Number of its states.
-    pub counts: Counts,
+    pub counts: HeldCounts,
     /// Number of locks and recalls that it waits for.
     pub waits: usize,
     /// The clients that it waits for, up to a bound.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use comity_state::{
     At, ByteRange, Caller, Claim, Delegation, DelegationWish, Engine, Error, Lock, LockRefusal,
-    LockType, Locker, Result, Share, Stateid, Turn,
+    LockType, Locker, Result, SeqidCheck, Share, Stateid,
 };
 
 use crate::people::{
@@ -165,10 +165,10 @@ fn another_user_cannot_free_a_lock_stateid() {
     }
 }
 
-fn taken(turn: Result<Turn>) -> Result<&'static str> {
+fn taken(turn: Result<SeqidCheck>) -> Result<&'static str> {
     turn.map(|turn| match turn {
-        Turn::New(_) => "new",
-        Turn::Again(_) => "again",
+        SeqidCheck::New(_) => "new",
+        SeqidCheck::Again(_) => "again",
     })
 }
 
@@ -181,7 +181,7 @@ fn a_guessed_stateid_changes_no_seqid() {
         engine.stateid_turn((person.sender(NOW + SECOND, caller), &file(number)), stateid, seqid)
     };
     for (stateid, last) in [(&held.open, OPEN_SEQID), (&held.lock, LOCK_SEQID)] {
-        let Turn::New(own) = turn(USER, 1, (stateid, last + 1)).unwrap() else { panic!() };
+        let SeqidCheck::New(own) = turn(USER, 1, (stateid, last + 1)).unwrap() else { panic!() };
         own.answered(b"told", None);
         for (caller, number, refusal) in [
             (NEIGHBOUR, 1, Error::WrongCred),
@@ -206,7 +206,7 @@ fn another_user_cannot_confirm_an_open() {
     let engine = engine();
     let client = client_40(&engine, VICTIM, NAME);
     let person = Person { client: Arc::clone(&client), has_sessions: false };
-    let Turn::New(turn) = engine.open_turn((NOW, USER), &client, b"o", 5).unwrap() else {
+    let SeqidCheck::New(turn) = engine.open_turn((NOW, USER), &client, b"o", 5).unwrap() else {
         panic!()
     };
     let opened = try_open(&engine, NOW, &client, PLAIN).unwrap();
@@ -230,7 +230,7 @@ fn another_user_does_not_end_an_open_that_waits_for_its_confirmation() {
         let engine = engine();
         let client = client_40(&engine, VICTIM, NAME);
         let turn = engine.open_turn((NOW, USER), &client, b"o", 5);
-        let Turn::New(turn) = turn.unwrap() else { panic!() };
+        let SeqidCheck::New(turn) = turn.unwrap() else { panic!() };
         let stateid = try_open(&engine, NOW, &client, PLAIN).unwrap().stateid;
         turn.answered(b"opened", None);
         (engine, client, stateid)
@@ -251,7 +251,7 @@ fn another_user_does_not_end_an_open_that_waits_for_its_confirmation() {
     // An OPEN that fails keeps the name from nobody.
     let (engine, client, _) = waits();
     let failing = engine.open_turn((NOW, NEIGHBOUR), &client, b"other", 70).unwrap();
-    let Turn::New(failing) = failing else { panic!() };
+    let SeqidCheck::New(failing) = failing else { panic!() };
     failing.answered(b"failed", None);
     assert_eq!(taken(engine.open_turn((NOW, USER), &client, b"other", 1)), Ok("new"));
 }

@@ -3,8 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use comity_state::{
-    CallbackSecurity, ChannelAttrs, ConnectionId, CreateSession, Direction, Sequence, Sequenced,
-    SessionId, StatusFlags, Turn,
+    CallbackSecurity, ChannelAttrs, ConnectionId, CreateSession, Direction, SeqidCheck, Sequence,
+    Sequenced, SessionId, StatusFlags,
 };
 
 use crate::world::{Told, World, said, text};
@@ -172,13 +172,13 @@ impl World {
         self.begun(turn)
     }
 
-    fn begun(&mut self, turn: Result<Turn, comity_state::Error>) -> Told {
+    fn begun(&mut self, turn: Result<SeqidCheck, comity_state::Error>) -> Told {
         vec![match turn {
-            Ok(Turn::New(turn)) => {
+            Ok(SeqidCheck::New(turn)) => {
                 self.turns.insert("turn".into(), turn);
                 "its turn".into()
             }
-            Ok(Turn::Again(reply)) => format!("again: {}", text(&reply.result)),
+            Ok(SeqidCheck::Again(reply)) => format!("again: {}", text(&reply.result)),
             Err(error) => error.to_string(),
         }]
     }

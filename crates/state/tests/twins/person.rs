@@ -21,7 +21,7 @@ pub(super) struct Person {
     pub(super) seqid: u32,
     /// The last seqids of its lock-owners.
     pub(super) lock_seqids: [u32; OWNERS],
-    /// The files that all clients use, and behind them one file for each client.
+    /// The files that all clients use, followed by one file for each client.
     pub(super) of_files: [Believed; FILES + PEOPLE],
     /// The last lock that was granted to a waiting host.
     pub(super) granted: Option<HostLock<'static>>,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use comity_state::{
     Claim, Delegation, DelegationWish, Effect, Engine, Error, FileKey, HostLock, Lock,
-    LockRequestKind, LockType, Locker, Open, Opened, Recovered, Sender, Sequenced, Settings, Share,
-    Turn,
+    LockRequestKind, LockType, Locker, Open, Opened, Recovered, Sender, SeqidCheck, Sequenced,
+    Settings, Share,
 };
 use comity_vfs::Handle;
 
@@ -127,7 +127,7 @@ impl Side {
         };
         let opened = self.try_open(who, file, (share, delegation));
         let answer = format!("{opened:?}");
-        if let Some(Turn::New(turn)) = turn {
+        if let Some(SeqidCheck::New(turn)) = turn {
             turn.answered(answer.as_bytes(), None);
         }
         opened.into_iter().for_each(|opened| self.note_open(who, file, &opened));
@@ -255,8 +255,8 @@ impl Side {
         }
         let caller = (self.now, caller(who));
         match self.engine.open_turn(caller, &person.client, b"opener", person.seqid) {
-            Ok(Turn::Again(reply)) => format!("{reply:?}"),
-            Ok(Turn::New(_)) => "new".into(),
+            Ok(SeqidCheck::Again(reply)) => format!("{reply:?}"),
+            Ok(SeqidCheck::New(_)) => "new".into(),
             Err(error) => format!("{error}"),
         }
     }

@@ -87,7 +87,7 @@ fn back(volume: &mut ExportedVolume) -> &mut BackChannel {
     volume.clients[0].sessions[0].back.as_mut().unwrap()
 }
 
-/// A credential with a name of `length` bytes and so many further groups.
+/// A credential with a name of `length` bytes and that many additional groups.
 fn sys(length: usize, groups: usize) -> CallbackSecurity {
     let (machine, gids) = (vec![b'm'; length].into(), vec![1; groups].into());
     CallbackSecurity::Sys { machine, uid: 1, gid: 1, gids }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use comity_state::{
     ByteRange, Client, DelegationWish, Engine, Error, FileKey, LockRequestKind, Record, Sender,
-    Sequence, Sequenced, SessionId, Share, Stateid, StatusFlags, Turn,
+    SeqidCheck, Sequence, Sequenced, SessionId, Share, Stateid, StatusFlags,
 };
 
 use crate::moves::move_volume;
@@ -175,17 +175,17 @@ fn an_owner_whose_last_close_was_elsewhere_stays_for_a_retry_of_it() {
     let turn = |seqid| from.open_turn((NOW, old.caller()), &old, b"opener", seqid);
     let mut stateids = Vec::new();
     for (seqid, volume) in [(1, VOLUME), (2, ELSEWHERE)] {
-        let Ok(Turn::New(new)) = turn(seqid) else { panic!("not new") };
+        let Ok(SeqidCheck::New(new)) = turn(seqid) else { panic!("not new") };
         let stateid = opened(&from, &old, file(volume, 1));
         new.answered(b"opened", None);
         let shown = (Sender::of(NOW, &old), &file(volume, 1));
         stateids.push(from.open_confirm(shown, &stateid).unwrap_or(stateid));
     }
-    let Ok(Turn::New(new)) = turn(3) else { panic!("not new") };
+    let Ok(SeqidCheck::New(new)) = turn(3) else { panic!("not new") };
     from.close((Sender::of(NOW, &old), &file(ELSEWHERE, 1)), &stateids[1]).unwrap();
     new.answered(b"closed", None);
     forget(&from);
-    let Ok(Turn::Again(reply)) = turn(3) else { panic!("done twice") };
+    let Ok(SeqidCheck::Again(reply)) = turn(3) else { panic!("done twice") };
     assert_eq!(&*reply.result, b"closed");
     let test = from.test_stateid(Sender::of(NOW, &old), &stateids[0]);
     assert_eq!(test, Err(Error::BadStateid));

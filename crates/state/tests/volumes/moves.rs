@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use comity_state::{
     CallbackAddress, Client, Delegation, DelegationWish, Effect, Engine, Error, ExportedKind,
-    ExportedState, ExportedVolume, FileKey, LockRefusal, Sender, Setclientid, Share, Stateid, Turn,
+    ExportedState, ExportedVolume, FileKey, LockRefusal, Sender, SeqidCheck, Setclientid, Share,
+    Stateid,
 };
 
 use crate::introduction::session_of;
@@ -215,17 +216,17 @@ fn a_close_of_minor_version_0_is_answered_again_after_a_move() {
     let turn = |engine: &Engine, client: &Arc<Client>, seqid| {
         engine.open_turn((NOW, client.caller()), client, b"opener", seqid)
     };
-    let Ok(Turn::New(first)) = turn(&from, &old, 1) else { panic!("not new") };
+    let Ok(SeqidCheck::New(first)) = turn(&from, &old, 1) else { panic!("not new") };
     let stateid = opened(&from, &old, wanted);
     first.answered(b"opened", None);
     let shown = (Sender::of(NOW, &old), &wanted);
     let stateid = from.open_confirm(shown, &stateid).unwrap();
-    let Ok(Turn::New(second)) = turn(&from, &old, 2) else { panic!("not new") };
+    let Ok(SeqidCheck::New(second)) = turn(&from, &old, 2) else { panic!("not new") };
     from.close(shown, &stateid).unwrap();
     second.answered(b"closed", None);
     move_volume(&from, &to);
     let here = to.client_of(old.id(), old.caller()).unwrap();
-    let Ok(Turn::Again(reply)) = turn(&to, &here, 2) else { panic!("done twice") };
+    let Ok(SeqidCheck::Again(reply)) = turn(&to, &here, 2) else { panic!("done twice") };
     assert_eq!(&*reply.result, b"closed");
     assert_eq!(turn(&to, &here, 7).err(), Some(Error::BadSeqid));
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use comity_state::{
     BeginOffload, ByteRange, Client, ClientOwner, ConnectionId, DelegationWish, Engine, Error,
-    ExchangeId, ExportedVolume, ImportRefusal, LockRequestKind, Principal, Sender, Sequence,
-    SequenceAnswer, Sequenced, SessionId, Share, Stateid, StatusFlags, Turn, Verifier,
+    ExchangeId, ExportedVolume, ImportRefusal, LockRequestKind, Principal, Sender, SeqidCheck,
+    Sequence, SequenceAnswer, Sequenced, SessionId, Share, Stateid, StatusFlags, Verifier,
 };
 
 use crate::introduction::session_of;
@@ -226,13 +226,13 @@ fn an_import_that_fails_leaves_clients_that_would_have_returned_as_they_were() {
     opened(&away, &away.client_by_id(a.id()).unwrap(), file(VOLUME, 3));
     // An owner of the same name has closed a file here, and may repeat that.
     let turn = |seqid| home.open_turn((NOW, old.caller()), &old, b"opener", seqid);
-    let Ok(Turn::New(first)) = turn(1) else { panic!("not new") };
+    let Ok(SeqidCheck::New(first)) = turn(1) else { panic!("not new") };
     let elsewhere = file(ELSEWHERE, 1);
     let stateid = opened(&home, &old, elsewhere);
     first.answered(b"opened", None);
     let shown = (Sender::of(NOW, &old), &elsewhere);
     let stateid = home.open_confirm(shown, &stateid).unwrap();
-    let Ok(Turn::New(second)) = turn(2) else { panic!("not new") };
+    let Ok(SeqidCheck::New(second)) = turn(2) else { panic!("not new") };
     home.close(shown, &stateid).unwrap();
     second.answered(b"closed", None);
     // The last client meets a conflict.
@@ -253,7 +253,7 @@ fn an_import_that_fails_leaves_clients_that_would_have_returned_as_they_were() {
     assert_eq!((home.census(), numbers(&home)), (known, before));
     assert_eq!(a.sessions(), [session]);
     assert_ne!(sent(&home, session, 1).0 & StatusFlags::LEASE_MOVED.0, 0);
-    let Ok(Turn::Again(reply)) = turn(2) else { panic!("done twice") };
+    let Ok(SeqidCheck::Again(reply)) = turn(2) else { panic!("done twice") };
     assert_eq!(&*reply.result, b"closed");
     assert!(!home.has_effects());
     home.evict(NOW, &x);

@@ -75,7 +75,9 @@ impl EtcdServer {
             let stats = threads.map(|it| std::fs::read_to_string(it.unwrap().path().join("stat")));
             stats.flatten().all(is_stopped)
         };
+        let deadline = Instant::now() + Duration::from_secs(20);
         while !all_stopped() {
+            assert!(Instant::now() < deadline, "etcd does not stop");
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -45,7 +45,7 @@ pub trait Hook: Send + Sync {
     }
 
     /// Returns the interface to other programs of this machine that replaces the file system's own;
-    /// `None` keeps that.
+    /// with `None`, the file system's own is used.
     fn local_locks(&self) -> Option<&dyn LocalLocks> {
         None
     }

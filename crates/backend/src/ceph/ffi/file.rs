@@ -54,7 +54,7 @@ impl CephFile {
         // SAFETY: the file lives, and there is room for `count` bytes.
         let length =
             checked(unsafe { read(self.mount.raw, self.raw, offset, count as u64, room) })?;
-        // SAFETY: the library has filled `length` bytes behind the old ones, within the capacity.
+        // SAFETY: the library has filled `length` bytes after the old ones, within the capacity.
         unsafe { bytes.set_len(bytes.len() + length.min(count)) };
         Ok(length)
     }
@@ -182,7 +182,7 @@ impl ListedEntry<'_> {
         CStr::from_bytes_until_nul(bytes).map(CStr::to_bytes).unwrap_or_default()
     }
 
-    /// The position behind this entry.
+    /// The position after this entry.
     pub(in crate::ceph) const fn position(&self) -> i64 {
         self.entry.d_off
     }
@@ -198,7 +198,7 @@ impl<'m> Listing<'m> {
         Ok(Self { mount, raw })
     }
 
-    /// Continues at a position that an entry had behind it.
+    /// Continues at a position that an entry had after it.
     pub(in crate::ceph) fn seek(&mut self, position: i64) {
         // SAFETY: the open directory is ours.
         unsafe { (self.mount.api.ceph_seekdir)(self.mount.raw, self.raw, position) };

@@ -242,7 +242,7 @@ impl<'m> CephInode<'m> {
             .map(drop)
     }
 
-    /// Returns the names of all extended attributes, each with a zero behind it.
+    /// Returns the names of all extended attributes, each with a zero after it.
     pub(in crate::ceph) fn listxattr(&self, bytes_max: usize) -> Result<Vec<u8>> {
         let CephMount { api, raw, root, .. } = self.mount;
         let (mut names, mut length) = (vec![0_u8; bytes_max], 0);

@@ -35,7 +35,7 @@ pub(crate) struct Snapshot {
 /// The handles of the entries of a step, as far as they are known.
 pub(crate) type Handles = [Option<Handle>; SNAPSHOT_STEP];
 
-/// The time of an event that has not happened yet.
+/// Stands for a time that is not known yet.
 const NEVER: u64 = u64::MAX;
 
 impl Snapshot {

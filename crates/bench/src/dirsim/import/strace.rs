@@ -155,7 +155,7 @@ impl StraceReader {
                 Some(with_way(&last, Action::Remove { directory, name }))
             }
             name if MAKERS.contains(&name) && call.is_done() => self.made(&last),
-            // execve(2) has more strings behind its path.
+            // execve(2) has more strings after its path.
             name if LOOK_UPS.contains(&name) => self.opened(call, &path(self, 0)?),
             _ => None,
         }

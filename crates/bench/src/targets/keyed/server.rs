@@ -16,7 +16,7 @@ use comity_xdr::{Counted, Opaque};
 
 use super::keyring::Keyring;
 use crate::limits::{SILENCE_SECONDS_MAX, START_SECONDS_MAX};
-use crate::process::Server;
+use crate::process::StartedServer;
 use crate::targets::peer::{caller, free_address, processors};
 
 /// A running comity server that authenticates its callers by their keys.
@@ -24,7 +24,7 @@ pub(super) struct KeyedServer {
     address: SocketAddr,
     metrics: SocketAddr,
     trust: Arc<comity_tls::client::ServerTrust>,
-    process: Mutex<Server>,
+    process: Mutex<StartedServer>,
 }
 
 impl KeyedServer {
@@ -49,7 +49,7 @@ impl KeyedServer {
             .args(["--decisions-per-key", &decisions.to_string()])
             .stdout(File::create(&log)?)
             .stderr(File::options().append(true).open(&log)?);
-        let process = Mutex::new(Server::start(&mut command, &processors()?)?);
+        let process = Mutex::new(StartedServer::start(&mut command, &processors()?)?);
         let server = Self { address, metrics, trust: Arc::clone(&keyring.trust), process };
         let said = || fs::read_to_string(&log).unwrap_or_default().trim().to_owned();
         server.wait(keyring, export).with_context(said)?;

@@ -5,10 +5,10 @@ use comity_proto::nfs3::{
     procedure,
 };
 use comity_remote::nfs3::fh;
-use comity_remote::rpc::RESULTS_AT;
+use comity_remote::rpc::{RESULTS_AT, call_error};
 use comity_xdr::{Decode, Decoder};
 
-use super::{NfsFiles, broken, failure, metadata};
+use super::{NfsFiles, failure, metadata};
 use crate::suite::{Entry, Files};
 
 /// Most bytes of a page.
@@ -102,7 +102,7 @@ impl<'a> Listed<'a> for Entryplus3<'a> {
 
 fn page<'a, L: Listed<'a>>(results: &'a [u8]) -> IoResult<Page> {
     let mut decoder = Decoder::new(results);
-    read_page::<L>(&mut decoder).map_err(|error| broken(&error.into())).and_then(|page| page)
+    read_page::<L>(&mut decoder).map_err(|error| call_error(&error.into())).and_then(|page| page)
 }
 
 fn read_page<'a, L: Listed<'a>>(

@@ -9,7 +9,7 @@ use crate::load::Client;
 use crate::operation::Operation;
 use crate::prober;
 use crate::prober::Pages;
-use crate::suite::Server;
+use crate::suite::TargetServer;
 use crate::suite::Version;
 
 /// A client that learns how calls and replies look before a load, in the server's version.
@@ -29,7 +29,7 @@ enum Protocol {
 
 impl Speaker {
     /// Connects; the files are below `directory`.
-    pub(super) fn to(server: Server<'_>, directory: &str) -> Result<Self> {
+    pub(super) fn to(server: TargetServer<'_>, directory: &str) -> Result<Self> {
         let who = (server.user, server.group);
         let (protocol, root) = match server.version {
             Version::Three => {

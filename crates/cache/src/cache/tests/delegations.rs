@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use comity_vfs::layers::Verb;
 use comity_vfs::{Fs, Handle, SetAttr, Status, Uid};
 
-use super::{World, open, root};
+use super::{World, open, root, until};
 use crate::options::{CacheOptions, WriteMode};
 
 fn world() -> World {
@@ -143,13 +142,11 @@ fn no_data_is_sent_while_a_delegation_is_returned() {
     thread::scope(|scope| {
         let returning = world.below.returned.lock().unwrap();
         scope.spawn(|| files.return_delegation(&file).unwrap());
-        while files.file_grant(&file).is_some() {
-            thread::yield_now();
-        }
+        until("the delegation is being returned", || files.file_grant(&file).is_none());
         world.write(&file, 3, b"new");
         let sent = world.calls(Verb::Write);
         let commit = scope.spawn(|| world.cache.commit(&file).map(drop));
-        thread::sleep(Duration::from_millis(50));
+        until("the commit waits", || world.cache.dirty.waiting_senders(&file) == 1);
         assert_eq!(world.calls(Verb::Write), sent);
         drop(returning);
         assert_eq!(commit.join().unwrap(), Ok(()));

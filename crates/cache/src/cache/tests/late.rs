@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use comity_vfs::layers::Verb;
 use comity_vfs::{Fs, Handle, Mode, SetAttr, Status};
 
-use super::{World, name, root};
+use super::{World, name, root, until};
 use crate::options::{CacheOptions, WriteMode};
 
 fn world() -> World {
@@ -22,9 +22,7 @@ fn answered_late<T: Send>(
     let held = world.below.answers.lock().unwrap();
     std::thread::scope(|scope| {
         let asked = scope.spawn(ask);
-        while world.below.answered.load(Ordering::SeqCst) == before {
-            std::thread::yield_now();
-        }
+        until("it is answered", || world.below.answered.load(Ordering::SeqCst) > before);
         meanwhile();
         drop(held);
         asked.join().unwrap()

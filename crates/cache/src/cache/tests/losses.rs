@@ -8,7 +8,7 @@ use std::time::Duration;
 use comity_vfs::layers::Verb;
 use comity_vfs::{Fs, Handle, Interrupt, Result, Seek, SetAttr, Status};
 
-use super::{World, open, root, unlock};
+use super::{World, open, root, unlock, until};
 use crate::options::{CacheOptions, WriteMode};
 
 fn world(write: WriteMode) -> World {
@@ -29,6 +29,11 @@ fn commit(world: &World, file: &Handle) -> Result<()> {
     world.cache.commit(file).map(drop)
 }
 
+/// Returns whether the server has answered more calls than this number.
+fn has_answered(world: &World, before: u64) -> bool {
+    world.below.answered.load(Ordering::SeqCst) > before
+}
+
 /// Runs `first` until its write was refused by the server, then begins a commit, and lets both end;
 /// returns the result of the commit.
 fn commit_beside(world: &World, file: &Handle, first: impl FnOnce() + Send) -> Result<()> {
@@ -36,16 +41,9 @@ fn commit_beside(world: &World, file: &Handle, first: impl FnOnce() + Send) -> R
     let answered = world.below.answered.load(Ordering::SeqCst);
     thread::scope(|scope| {
         scope.spawn(first);
-        while world.below.answered.load(Ordering::SeqCst) == answered {
-            thread::yield_now();
-        }
-        let users = world.cache.dirty.users(file);
+        until("the server has refused", || has_answered(world, answered));
         let second = scope.spawn(|| commit(world, file));
-        while world.cache.dirty.users(file) == users {
-            thread::yield_now();
-        }
-        // The commit has found the file, and begins to wait for its turn.
-        thread::sleep(Duration::from_millis(50));
+        until("the commit waits for its turn", || world.cache.dirty.waiting_senders(file) == 1);
         drop(held);
         second.join().unwrap()
     })
@@ -89,9 +87,7 @@ fn a_program_that_waits_for_the_ticker_can_be_killed() {
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| world.cache.tick());
-        while world.below.answered.load(Ordering::SeqCst) == answered {
-            thread::yield_now();
-        }
+        until("the ticker waits", || has_answered(world, answered));
         scope.spawn(|| {
             let scope = Interrupt::begin();
             scope.interrupt().raise();

@@ -5,7 +5,7 @@ use comity_vfs::layers::Verb;
 use comity_vfs::{DelegationKind, Fs, Handle, OpenId, Status};
 use proptest::prelude::*;
 
-use super::{World, name, open, read, root, unlock};
+use super::{World, name, open, read, root, unlock, until};
 use crate::limits::DIRTY_BYTES_MAX;
 use crate::options::{AttributeTimes, CacheOptions, WriteMode};
 
@@ -442,9 +442,7 @@ fn readers_do_not_wait_for_the_journal() {
     let (told, heard) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| world.write(&file, 0, b"new"));
-        while world.medium.syncs_begun() == begun {
-            std::thread::yield_now();
-        }
+        until("the journal is written", || world.medium.syncs_begun() > begun);
         scope.spawn(|| told.send(world.read(&file)));
         let read = heard.recv_timeout(std::time::Duration::from_secs(10));
         drop(held);

@@ -210,8 +210,8 @@ impl Twins {
             if is_directory {
                 self.walk((&target, standing), found);
             } else if attr.links > 1 && matches!(standing, Standing::Buried { .. }) {
-                // The buried name is removed on both servers, so that both have the same last name
-                // of the object.
+                // The name that this caller must not see is removed on both servers, so that both
+                // have the same last name of the object.
                 self.twins.iter().zip(&dir.handles).for_each(|(twin, dir)| {
                     remove(&*twin.fs, dir, Name::new(&name).unwrap());
                 });

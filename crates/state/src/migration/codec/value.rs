@@ -20,7 +20,7 @@ pub(super) trait Field: Sized {
     fn take(from: &mut Decoder<'_>) -> Result<Self, Malformed>;
 }
 
-/// Makes a struct a [`Field`]: its fields in this order. A name behind `except` is a field that the
+/// Makes a struct a [`Field`]: its fields in this order. A name after `except` is a field that the
 /// bytes do not have here, and that is empty when it is read.
 macro_rules! fields {
     ($name:ty { $($field:ident: $type:ty),* $(,)? } $(except $($empty:ident),*)?) => {

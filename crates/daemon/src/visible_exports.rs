@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 /// Returns what a client would see of a plan.
 #[must_use]
-pub fn offered_json(plan: &Plan, client: IpAddr) -> Value {
+pub fn visible_exports_json(plan: &Plan, client: IpAddr) -> Value {
     let exports: Vec<Value> = plan.offered(client).iter().map(one).collect();
     json!({ "client": client, "exports": exports })
 }
 
-fn one(offered: &VisibleExport<'_>) -> Value {
+fn one(export: &VisibleExport<'_>) -> Value {
     json!({
-        "path": offered.path().display().to_string(),
-        "client": offered.client().to_string(),
-        "options": offered.rules().to_string(),
-        "line": offered.to_string(),
+        "path": export.path().display().to_string(),
+        "client": export.client().to_string(),
+        "options": export.rules().to_string(),
+        "line": export.to_string(),
     })
 }

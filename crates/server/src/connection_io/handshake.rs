@@ -9,10 +9,10 @@ use comity_tls::{Established, Handshake, HandshakeError, HandshakeStep};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
+use super::ConnectionIo;
 use crate::blocking::blocking;
 use crate::close_reason::CloseReason;
 use crate::connection::Connection;
-use crate::connection_io::ConnectionIo;
 use crate::event_loop::After;
 use crate::handshaking::Handshaking;
 use crate::limits::HANDSHAKE_RECEIVE_BYTES;
@@ -41,7 +41,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     ///
     /// # Errors
     /// The connection ends: replies to other calls are not sent yet, or there is no memory.
-    pub(crate) fn begin_tls(&mut self) -> Result<After, CloseReason> {
+    pub(super) fn begin_tls(&mut self) -> Result<After, CloseReason> {
         self.send()?;
         let is_owed = self.connection.backlog.is_some() || self.connection.away > 0;
         if is_owed || !self.lates.is_empty() {
@@ -62,7 +62,7 @@ impl<S: Service> ConnectionIo<'_, '_, S> {
     ///
     /// # Errors
     /// The connection ends.
-    pub(crate) fn shake_hands(&mut self) -> Result<Option<After>, CloseReason> {
+    pub(super) fn shake_hands(&mut self) -> Result<Option<After>, CloseReason> {
         let Some(mut handshaking) = self.connection.handshaking.take() else { return Ok(None) };
         if let Some(after) = self.must_wait(&mut handshaking) {
             self.connection.handshaking = Some(handshaking);

@@ -7,22 +7,22 @@ pub(crate) const OPERATIONS: usize = operation::REMOVEXATTR as usize + 2;
 
 /// Number of counter sets. All sets but the last belong to one thread each, so that threads do not
 /// contend for a cache line.
-const SHEETS: usize = 16;
+const SETS: usize = 16;
 
 /// The set of all threads that have no set of their own.
-const SHARED: usize = SHEETS - 1;
+const SHARED: usize = SETS - 1;
 
 /// One bit for each set that belongs to a thread.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 /// Counts of successes and failures of each operation within COMPOUNDs.
-pub struct Tally {
-    sheets: [Sheet; SHEETS],
+pub struct OperationCounters {
+    threads: [ThreadCounters; SETS],
 }
 
 /// The counters of one thread, or of all threads that share a set.
 #[repr(align(64))]
-struct Sheet {
+struct ThreadCounters {
     ok: [AtomicU64; OPERATIONS],
     failed: [AtomicU64; OPERATIONS],
 }
@@ -38,19 +38,19 @@ pub struct Counted {
     pub failed: u64,
 }
 
-impl Default for Tally {
+impl Default for OperationCounters {
     fn default() -> Self {
         let zeros = || [const { AtomicU64::new(0) }; OPERATIONS];
-        Self { sheets: std::array::from_fn(|_| Sheet { ok: zeros(), failed: zeros() }) }
+        Self { threads: std::array::from_fn(|_| ThreadCounters { ok: zeros(), failed: zeros() }) }
     }
 }
 
-impl Tally {
+impl OperationCounters {
     /// Counts an operation.
     pub(crate) fn count(&self, number: u32, ok: bool) {
         let own = OWN.try_with(|own| own.0).unwrap_or(SHARED);
-        let Some(sheet) = self.sheets.get(own) else { return };
-        let counts = if ok { &sheet.ok } else { &sheet.failed };
+        let Some(counters) = self.threads.get(own) else { return };
+        let counts = if ok { &counters.ok } else { &counters.failed };
         let at = (number as usize).min(OPERATIONS - 1);
         let Some(count) = counts.get(at) else { return };
         if own == SHARED {
@@ -63,11 +63,11 @@ impl Tally {
 
     /// Returns how often an operation succeeded and failed.
     pub(crate) fn sums(&self, number: usize) -> (u64, u64) {
-        let sum = |of: fn(&Sheet) -> &[AtomicU64; OPERATIONS]| {
-            let counts = self.sheets.iter().filter_map(|sheet| of(sheet).get(number));
+        let sum = |of: fn(&ThreadCounters) -> &[AtomicU64; OPERATIONS]| {
+            let counts = self.threads.iter().filter_map(|counters| of(counters).get(number));
             counts.map(|count| count.load(Ordering::Relaxed)).sum()
         };
-        (sum(|sheet| &sheet.ok), sum(|sheet| &sheet.failed))
+        (sum(|counters| &counters.ok), sum(|counters| &counters.failed))
     }
 }
 
@@ -103,15 +103,15 @@ mod tests {
 
     #[test]
     fn operations_of_all_threads_are_counted_by_name() {
-        let tally = Tally::default();
+        let counters = OperationCounters::default();
         std::thread::scope(|scope| {
             for _ in 0..20 {
-                scope.spawn(|| (0..1000).for_each(|_| tally.count(operation::READ, true)));
+                scope.spawn(|| (0..1000).for_each(|_| counters.count(operation::READ, true)));
             }
         });
-        tally.count(operation::READ, false);
-        tally.count(operation::ILLEGAL, false);
+        counters.count(operation::READ, false);
+        counters.count(operation::ILLEGAL, false);
         let counted = |operation, ok, failed| Counted { operation, ok, failed };
-        assert_eq!(tally.counted(), [counted("READ", 20_000, 1), counted("ILLEGAL", 0, 1)]);
+        assert_eq!(counters.counted(), [counted("READ", 20_000, 1), counted("ILLEGAL", 0, 1)]);
     }
 }

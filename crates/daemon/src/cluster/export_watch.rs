@@ -180,9 +180,11 @@ impl ExportWatch {
         self.note_drained(view.drained.contains(&self.parts.head.run.name));
         let tasks = self.tasks(&view, &plan);
         let takeover = Takeover(&self.parts);
-        let served = tasks.served.iter().map(|path| takeover.serve(path, moves));
-        // An export that cannot be served must not keep others from it.
-        let served = served.fold(Ok(()), |all, one| one.and(all));
+        let mut served = Ok(());
+        for path in &tasks.served {
+            // An export that cannot be served must not keep others from it.
+            served = takeover.serve(path, moves).and(served);
+        }
         let taken = takeover.take_all(&tasks.taken, (moves, self.is_drained), begun);
         let placed = self.place_all(&tasks.placed, moves);
         if let Err(error) = self.parts.leftovers.remove(&self.parts.head, &view) {

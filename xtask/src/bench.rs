@@ -88,10 +88,16 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
           "grants", "tls", "load", "migrate", "advice", "directories", "pnfs"])]
     ceph: bool,
+    /// Measure what the heads of a cluster cost etcd instead, with heads and an etcd of this
+    /// machine: the figures of docs/scale.md.
+    #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
+          "grants", "tls", "load", "migrate", "advice", "directories", "pnfs", "ceph"])]
+    cluster: bool,
     /// Count the calls of `comity mount` in the thirteen tests of 1998 instead, beside those of the
     /// kernel's client in the same guest, as root; exits with 1 if a figure misses its bound.
     #[arg(long, conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
-          "grants", "tls", "load", "migrate", "advice", "directories", "pnfs", "ceph"])]
+          "grants", "tls", "load", "migrate", "advice", "directories", "pnfs", "ceph",
+          "cluster"])]
     client: bool,
     /// Take the runs of `comity bench` in docs/bench again instead, all of them or those named,
     /// e.g. `--docs local,servers`: 24 minutes at most, 8 with --quick; as root, on a machine that
@@ -100,7 +106,7 @@ pub(crate) struct Options {
           value_delimiter = ',',
           conflicts_with_all = ["syscalls", "instructions", "identity", "state", "strangers",
                              "grants", "tls", "load", "migrate", "advice", "directories", "pnfs",
-                             "ceph", "client"])]
+                             "ceph", "cluster", "client"])]
     docs: Option<Vec<String>>,
     /// Write the counts of instructions to that file.
     #[arg(long, requires = "instructions", conflicts_with = "check")]
@@ -170,13 +176,15 @@ fn arguments(options: &Options) -> Vec<String> {
     add(options.directories, "directories");
     add(options.pnfs, "pnfs");
     add(options.ceph, "ceph");
+    add(options.cluster, "cluster");
     add(options.update, "--update");
     let plots = options.plots.as_ref().map(|folder| format!("--plots={}", folder.display()));
     add(options.load && plots.is_some(), &plots.unwrap_or_default());
     let by_key = options.grants || options.tls;
     let by_row =
         options.state || options.strangers || options.load || options.migrate || options.advice;
-    let with_rows = by_row || options.directories || options.pnfs || options.ceph;
+    let with_rows =
+        by_row || options.directories || options.pnfs || options.ceph || options.cluster;
     let growing = options.identity || with_rows || by_key;
     let table = !(growing || options.instructions || options.syscalls);
     add(table, "table");

@@ -18,8 +18,8 @@ use comity_remote::rpc::Caller;
 use crate::baseline_server;
 use crate::row_options::RowOptions;
 use crate::{
-    advice_check, ceph_cost, cost_table, directory_cost, grants_cost, idmap_cost, instructions,
-    load_model, migration_cost, pnfs_cost, state_cost, strangers, syscalls, tls_cost,
+    advice_check, ceph_cost, cluster_cost, cost_table, directory_cost, grants_cost, idmap_cost,
+    instructions, load_model, migration_cost, pnfs_cost, state_cost, strangers, syscalls, tls_cost,
 };
 
 #[derive(Parser)]
@@ -57,6 +57,8 @@ enum Tool {
     Pnfs(pnfs_cost::Options),
     /// Measure what small calls on a Ceph file system cost, beside nfs-ganesha.
     Ceph(RowOptions),
+    /// Measure what the heads of a cluster cost etcd.
+    Cluster(RowOptions),
     /// Measure what TLS costs.
     Tls(tls_cost::Options),
     /// Make the tree of files that is measured.
@@ -138,6 +140,7 @@ fn run(tool: Tool) -> Result<ExitCode> {
         Tool::Migrate(options) => return Ok(judge(options.check, migration_cost::run(&options)?)),
         Tool::Pnfs(options) => return Ok(judge(options.rows.check, pnfs_cost::run(&options)?)),
         Tool::Grants(options) => return Ok(judge(options.check, grants_cost::run(&options)?)),
+        Tool::Cluster(options) => return Ok(judge(options.check, cluster_cost::run(&options)?)),
         Tool::Ceph(options) => return Ok(judge(options.check, ceph_cost::run(&options)?)),
         Tool::Tls(options) => return Ok(judge(options.check, tls_cost::run(&options)?)),
         Tool::Identity(options) => return Ok(judge(options.check, idmap_cost::run(&options)?)),

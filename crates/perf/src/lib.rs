@@ -11,6 +11,7 @@
 pub mod advice_check;
 pub mod baseline_server;
 pub mod ceph_cost;
+pub mod cluster_cost;
 pub mod command;
 pub mod cost_table;
 pub mod directory_cost;

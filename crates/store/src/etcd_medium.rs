@@ -91,11 +91,14 @@ impl EtcdRecords {
     }
 
     /// Does operations in their order, while the head has its lease. Operations that fit into one
-    /// transaction are done together.
+    /// transaction are done together. Without operations etcd is not asked.
     ///
     /// # Errors
     /// [`FencedError`]. The first of the operations may have been done then.
     pub fn change(&self, operations: Vec<Op>) -> Result<(), FencedError> {
+        if operations.is_empty() {
+            return Ok(());
+        }
         let mut batch: Vec<Op> = Vec::new();
         for operation in operations {
             let is_full = batch.len() >= OPERATIONS_MAX;

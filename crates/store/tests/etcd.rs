@@ -13,7 +13,7 @@ use comity_state::{
     CallbackAddress, Caller, ClientOwner, ClientProtocol, Engine, FileKey, OriginChannel, Record,
     RecordedClient, Setclientid, Verifier,
 };
-use comity_store::etcd::{Compare, Etcd, EtcdError, Op};
+use comity_store::etcd::{Compare, Etcd, EtcdError, Op, RangeChanges};
 use comity_store::{
     EtcdRecords, Fence, FencedError, Store, StoreError, read_run, read_runs, remove_runs,
     stored_runs,
@@ -264,4 +264,29 @@ fn an_address_that_is_none_is_refused() {
     }
     let refused = Etcd::new(&["https://a:1".to_owned()], None, PATIENCE).err();
     assert!(matches!(refused, Some(EtcdError::Tls(_))), "there are no settings of TLS");
+}
+
+#[test]
+fn changes_are_told_with_the_number_of_keys_so_that_removals_are_noticed() {
+    let Some(server) = EtcdServer::start() else { return };
+    let etcd = connect(&server);
+    let put = |key: &[u8]| etcd.transact_at(&[], &[Op::put(key.to_vec(), b"1".to_vec())]);
+    put(b"a/1").unwrap();
+    let second = put(b"a/2").unwrap().unwrap();
+    let last = put(b"b/1").unwrap().unwrap();
+    let glance = etcd.glance(b"a/2", b"a/").unwrap();
+    assert_eq!((glance.changed, glance.count, glance.revision), (second, 2, last));
+    let prefixes = [b"a/".to_vec(), b"b/".to_vec()];
+    let read = |since| {
+        let (changes, revision) = etcd.changes(&prefixes, since).unwrap();
+        let of = |range: &RangeChanges| {
+            (range.entries.iter().map(|it| it.key.clone()).collect::<Vec<_>>(), range.count)
+        };
+        (changes.iter().map(of).collect::<Vec<_>>(), revision)
+    };
+    let changes = vec![(vec![b"a/2".to_vec()], 2), (vec![b"b/1".to_vec()], 1)];
+    assert_eq!(read(second), (changes, last));
+    etcd.transact(&[], &[Op::Delete(b"a/1".to_vec())]).unwrap();
+    assert_eq!(read(last + 1), (vec![(vec![], 1), (vec![], 1)], last + 1));
+    assert_eq!(etcd.glance(b"a/1", b"c/").unwrap().changed, 0, "the key does not exist");
 }

@@ -41,6 +41,7 @@ const CRATES: &[CrateRule] = &[
     CrateRule { name: "cloak", floor: 1, uses: These(&["vfs", "ranges"]) },
     CrateRule { name: "conformance", floor: 1, uses: These(&["vfs"]) },
     CrateRule { name: "load", floor: 1, uses: These(&[]) },
+    CrateRule { name: "heads", floor: 1, uses: These(&[]) },
     // identity
     CrateRule { name: "credential", floor: 2, uses: These(&["rpc", "vfs", "xdr", "keys"]) },
     CrateRule { name: "placement", floor: 2, uses: These(&["vfs"]) },

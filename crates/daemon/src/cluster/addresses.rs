@@ -17,7 +17,7 @@ use super::keys::{self, HeadRun};
 pub(super) fn claim(head: &Head, address: IpAddr) -> Result<bool> {
     let key = keys::address(address);
     let put = Op::Put { key: key.clone(), value: head.run.value(), lease: head.lease.id };
-    head.records.change_if(vec![Compare::Created(key.clone(), 0)], &[put])?;
+    head.change_cluster_if(vec![Compare::Created(key.clone(), 0)], &[put])?;
     Ok(head.etcd.get(&key)?.is_some_and(|stored| stored.value == head.run.value()))
 }
 
@@ -47,7 +47,7 @@ fn give_away(head: &Head, address: IpAddr) -> Result<()> {
     let stored = head.etcd.get(&key)?.filter(|entry| entry.value == head.run.value());
     let Some(stored) = stored else { return Ok(()) };
     let unchanged = vec![Compare::Changed(key.clone(), stored.changed)];
-    if head.records.change_if(unchanged, &[Op::Delete(key)])? {
+    if head.change_cluster_if(unchanged, &[Op::Delete(key)])? {
         tracing::info!(%address, "no export with this address is served here, so it is given away");
     }
     Ok(())

@@ -14,7 +14,7 @@ use super::head::Head;
 use super::keys::{self, HeadRun};
 
 /// The drained heads, as etcd has them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct DrainedHeads {
     /// Their names. They need not be up.
     pub(super) heads: BTreeSet<String>,
@@ -143,7 +143,7 @@ impl ClusterParts {
             // Two commands at the same time must not drain both of the last two heads.
             let condition = Compare::Created(keys::drained(&other.name), 0);
             let mark = Op::put(keys::drained(name), Vec::new());
-            let marked = self.head.records.change_if(vec![condition], &[mark])?;
+            let marked = self.head.change_cluster_if(vec![condition], &[mark])?;
             ensure!(marked, "the head {} has been drained meanwhile: try again", other.name);
             tracing::info!(head = name, "a head is drained");
         }
@@ -159,7 +159,7 @@ impl ClusterParts {
         let key = keys::drained(name);
         let stored = self.head.etcd.get(&key)?;
         ensure!(stored.is_some(), "the head {name} is not drained");
-        let taken = self.head.records.change_if(Vec::new(), &[Op::Delete(key)])?;
+        let taken = self.head.change_cluster_if(Vec::new(), &[Op::Delete(key)])?;
         ensure!(taken, "this head has lost its lease, and ends: ask another one");
         tracing::info!(head = name, "a head is not drained any more");
         self.look_again();

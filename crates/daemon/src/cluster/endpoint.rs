@@ -90,7 +90,7 @@ impl Endpoints {
             seen.iter().cloned().partition(|it| it.head == head.run);
         if let Some(own) = own.filter(|own| told.first() != Some(own)) {
             let put = Op::Put { key, value: own.value(), lease: head.lease.id };
-            head.records.change_if(Vec::new(), &[put])?;
+            head.change_cluster_if(Vec::new(), &[put])?;
         }
         if self.known.as_ref() != Some(&others) {
             let servers: Vec<_> = others.iter().map(HeadEndpoint::server).collect();

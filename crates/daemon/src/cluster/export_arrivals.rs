@@ -163,7 +163,7 @@ impl ExportArrivals {
         let operations = self.operations(arriving);
         let ClusterParts { head, .. } = &self.cluster;
         loop {
-            match head.records.change_if(arriving.offered.unchanged.clone(), &operations) {
+            match head.change_cluster_if(arriving.offered.unchanged.clone(), &operations) {
                 Ok(true) => return Ok(()),
                 // An earlier attempt may have been made, although its answer was lost.
                 Ok(false) => match self.is_here(arriving) {

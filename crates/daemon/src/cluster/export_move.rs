@@ -219,7 +219,7 @@ impl ExportMove {
             compare.push(Compare::Changed(key.clone(), stored.changed));
             operations.push(Op::Put { key, value: head.run.value(), lease: head.lease.id });
         }
-        Ok(head.records.change_if(compare, &operations)?)
+        Ok(head.change_cluster_if(compare, &operations)?)
     }
 
     /// The place to which callers are referred afterwards.

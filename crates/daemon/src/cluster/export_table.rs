@@ -30,6 +30,15 @@ impl ExportTable {
         })
     }
 
+    /// Returns the same function, except that the exports of a map are where it says.
+    pub(super) fn finder_placing(
+        self: &Arc<Self>,
+        placed: BTreeMap<PathBuf, Whereabouts>,
+    ) -> Arc<FindMoved> {
+        let table = Arc::clone(self);
+        Arc::new(move |path| Some(placed.get(path).cloned().unwrap_or_else(|| table.find(path))))
+    }
+
     /// Returns where an export is.
     pub(super) fn find(&self, path: &Path) -> Whereabouts {
         self.table().get(path).cloned().unwrap_or(Whereabouts::Moving)

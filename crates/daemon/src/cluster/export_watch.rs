@@ -2,36 +2,34 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use comity_export::{Export, Exports, Plan, Whereabouts};
+use comity_heads::{AddressHead, HeadlessExport, HomeHead, OwnHead, Succession};
 use comity_nfs4::Memory;
 use comity_server::LogRateLimit;
-use comity_store::etcd::Etcd;
 
 use super::addresses;
 use super::drained_heads::DrainedHeads;
 use super::endpoint::{Endpoints, HeadEndpoint};
 use super::export_table::ExportTable;
 use super::head::Head;
-use super::keys::{self, HeadRun};
+use super::keys::HeadRun;
+use super::leftover_runs::LeftoverRuns;
 use super::move_notes::MoveNotes;
 use super::status::ClusterStatus;
 use super::suitable::unsuitable;
 use super::takeover::Takeover;
+use super::view_reader::ViewReader;
 use crate::configuration::{PlanTurn, Reload};
 use crate::migration::LOCAL_LOCKS;
 use crate::statd::Notification;
 use crate::state_service::each_second;
 use crate::tls::Tls;
-
-/// Lengths of a lease for which other heads that are up may leave an export without a head until a
-/// drained head takes it.
-const REFUSED_LENGTHS: u32 = 4;
 
 /// The parts of the server that a head needs.
 #[derive(Clone)]
@@ -45,6 +43,7 @@ pub(crate) struct ClusterParts {
     /// The notification of NFSv3 hosts that this server has restarted.
     pub(crate) news: Notification,
     pub(super) notes: Arc<MoveNotes>,
+    pub(super) leftovers: Arc<LeftoverRuns>,
     place: HeadPlace,
     /// The reason why no export moves from or to this head, if there is one.
     pub(super) moves_refusal: Option<&'static str>,
@@ -67,9 +66,21 @@ impl ClusterParts {
         (place, local_locks): (HeadPlace, bool),
     ) -> Self {
         let (exports, reload) = (Arc::clone(exports), Arc::clone(reload));
-        let (status, notes) = (Arc::default(), Arc::default());
+        let (status, notes, leftovers) = Default::default();
         let moves_refusal = local_locks.then_some(LOCAL_LOCKS);
-        Self { head, table, exports, memory, reload, status, notes, news, place, moves_refusal }
+        Self {
+            head,
+            table,
+            exports,
+            memory,
+            reload,
+            status,
+            notes,
+            leftovers,
+            news,
+            place,
+            moves_refusal,
+        }
     }
 
     /// Returns the right to replace the plan; `None` if a move or a reload has it, or if there were
@@ -84,7 +95,7 @@ impl ClusterParts {
     pub(super) fn look_again(&self) {
         let begun = Instant::now();
         match ClusterView::read(&self.head.etcd) {
-            Ok(view) => self.status.note(view, begun),
+            Ok(view) => self.status.note(Arc::new(view), begun),
             Err(error) => tracing::warn!("the state of the cluster is not shown yet: {error:#}"),
         }
     }
@@ -99,7 +110,7 @@ impl ClusterParts {
 }
 
 /// The heads and the exports that they serve, as etcd has them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ClusterView {
     pub(super) heads: Vec<HeadRun>,
     pub(super) served: BTreeMap<PathBuf, HeadRun>,
@@ -110,24 +121,6 @@ pub(super) struct ClusterView {
 }
 
 impl ClusterView {
-    /// Reads it. The exports are read after the addresses: a move changes both, and an address that
-    /// is seen at its new head must not be without its exports. They are read after the drained
-    /// heads, too, since such a head takes no export from the time of its mark on.
-    pub(super) fn read(etcd: &Etcd) -> Result<Self> {
-        let drained = etcd.range(keys::DRAINED)?;
-        let endpoints = etcd.range(keys::ENDPOINTS)?;
-        let heads = etcd.range(keys::HEADS)?;
-        let addresses = etcd.range(keys::ADDRESSES)?;
-        let served = etcd.range(&[keys::SERVED, keys::ROOT].concat())?;
-        Ok(Self {
-            heads: heads.iter().filter_map(|entry| HeadRun::read(&entry.value)).collect(),
-            served: served.iter().filter_map(keys::read_served).collect(),
-            addresses: addresses.iter().filter_map(keys::read_address).collect(),
-            endpoints: endpoints.iter().filter_map(HeadEndpoint::read).collect(),
-            drained: DrainedHeads::read(&drained),
-        })
-    }
-
     pub(super) fn is_up(&self, head: &str) -> bool {
         self.heads.iter().any(|it| it.name == head)
     }
@@ -136,6 +129,7 @@ impl ClusterView {
 /// The watch of the exports.
 pub(crate) struct ExportWatch {
     parts: ClusterParts,
+    reader: ViewReader,
     begun: Instant,
     /// The exports without a head, and since when.
     headless: BTreeMap<PathBuf, Instant>,
@@ -150,8 +144,8 @@ impl ExportWatch {
     /// The thread cannot be created.
     pub(crate) fn begin(parts: ClusterParts) -> Result<Sender<()>> {
         let begun = Instant::now();
-        let (headless, endpoints, is_drained) = Default::default();
-        let mut watch = Self { parts, begun, headless, endpoints, is_drained };
+        let (reader, headless, endpoints, is_drained) = Default::default();
+        let mut watch = Self { parts, reader, begun, headless, endpoints, is_drained };
         watch.pass();
         let thread = each_second("cluster", move || watch.pass());
         let (stop, _) = thread.context("cannot start the thread that watches the cluster")?;
@@ -160,59 +154,73 @@ impl ExportWatch {
 
     fn pass(&mut self) {
         static LOG: LogRateLimit = LogRateLimit::new();
-        if let Err(error) = self.look() {
-            LOG.say(|suppressed| tracing::warn!(suppressed, "{error:#}"));
+        loop {
+            match self.look() {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => {
+                    LOG.say(|suppressed| tracing::warn!(suppressed, "{error:#}"));
+                    return;
+                }
+            }
         }
     }
 
     /// Puts each export where etcd says, takes those without a head, and ends due grace periods.
-    fn look(&mut self) -> Result<()> {
+    /// Returns whether this head has tried all exports that it may take.
+    fn look(&mut self) -> Result<bool> {
         Takeover(&self.parts).end_graces()?;
         let moves = self.parts.notes.count();
         let begun = Instant::now();
-        let view = ClusterView::read(&self.parts.head.etcd)?;
+        let view = self.reader.read(&self.parts.head.etcd)?;
         let plan = Arc::clone(&self.parts.exports.current());
         self.follow_endpoints(&view)?;
         addresses::follow(&self.parts.head, (&view, &plan))?;
         self.note_headless(&view, &plan);
         self.note_drained(view.drained.contains(&self.parts.head.run.name));
+        let tasks = self.tasks(&view, &plan);
         let takeover = Takeover(&self.parts);
-        let mut looked = Ok(());
-        for export in plan.exports() {
+        let mut served = Ok(());
+        for path in &tasks.served {
             // An export that cannot be served must not keep others from it.
-            looked = self.look_at((&takeover, moves), (&view, &plan), export).and(looked);
+            served = takeover.serve(path, moves).and(served);
+        }
+        let taken = takeover.take_all(&tasks.taken, (moves, self.is_drained), begun);
+        let placed = self.place_all(&tasks.placed, moves);
+        if let Err(error) = self.parts.leftovers.remove(&self.parts.head, &view) {
+            tracing::warn!("records of earlier heads stay in etcd: {error:#}");
         }
         self.parts.status.note(view, begun);
-        looked
+        served.and(placed).and(taken)
     }
 
-    fn look_at(
-        &self,
-        (takeover, moves): (&Takeover<'_>, u64),
-        (view, plan): (&ClusterView, &Plan),
-        export: &Export,
-    ) -> Result<()> {
-        let path = export.path();
-        match view.served.get(path) {
-            Some(at) if *at == self.parts.head.run => self.serve((takeover, moves), path),
-            Some(at) => {
-                self.place((path, view.place_of(export, (at, &self.parts.head.run))), moves)
+    /// Returns what is to be done about the exports.
+    fn tasks(&self, view: &ClusterView, plan: &Plan) -> Tasks {
+        let (mut tasks, own) = (Tasks::default(), &self.parts.head.run);
+        for export in plan.exports() {
+            let path = export.path();
+            let known = self.parts.table.find(path);
+            let place = match view.served.get(path) {
+                Some(at) if at == own => {
+                    // It is served already, unless the answer of etcd to the take was lost.
+                    if known != Whereabouts::Here {
+                        tasks.served.push(path.to_owned());
+                    }
+                    continue;
+                }
+                Some(at) => view.place_of(export, (at, own)),
+                None if unsuitable(plan, export).is_some() => continue,
+                None if self.may_take((view, plan), export) => {
+                    tasks.taken.push(path.to_owned());
+                    continue;
+                }
+                None => Whereabouts::Moving,
+            };
+            if place != known {
+                tasks.placed.insert(path.to_owned(), place);
             }
-            None if unsuitable(plan, export).is_some() => Ok(()),
-            None if self.may_take((view, plan), export) => {
-                takeover.take(path, (moves, self.is_drained))
-            }
-            None => self.place((path, Whereabouts::Moving), moves),
         }
-    }
-
-    /// Serves an export that etcd says is here. It is served already, unless the answer of etcd to
-    /// the take was lost.
-    fn serve(&self, (takeover, moves): (&Takeover<'_>, u64), path: &Path) -> Result<()> {
-        match self.parts.table.find(path) {
-            Whereabouts::Here => Ok(()),
-            _ => takeover.serve(path, moves),
-        }
+        tasks
     }
 
     fn follow_endpoints(&mut self, view: &ClusterView) -> Result<()> {
@@ -240,49 +248,61 @@ impl ExportWatch {
         }
     }
 
-    /// Returns whether this head takes an export without a head. The head that the option `home`
-    /// names comes first. Others wait for it for the time of a lease after their own start; if it
-    /// is up and does not take the export, for the time of a lease, too. If the address of the
-    /// export has a head, only that one takes the export.
-    ///
-    /// A drained head takes an export only if no other head could: clients that wait for a head
-    /// that is forgotten in this state are worse off than those that have to move once more. It
-    /// gives others the time of a lease, and a multiple of that if they are up but do not take it.
+    /// Returns whether this head takes an export without a head.
     fn may_take(&self, (view, plan): (&ClusterView, &Plan), export: &Export) -> bool {
-        let (path, length) = (export.path(), self.parts.head.lease_length());
+        let (path, settings) = (export.path(), export.settings());
         let own = &self.parts.head.run;
-        if let Some(at) = view.head_of_address(export) {
-            // The exports with this address move together, and none of them without a head.
-            return at == own && (!self.is_drained || view.has_others_here(own, (plan, export)));
-        }
-        let is_long_up = self.begun.elapsed() > length;
-        let is_left = self.headless.get(path).is_some_and(|since| since.elapsed() > length);
-        if self.is_drained {
-            let is_refused = |since: &Instant| since.elapsed() > length * REFUSED_LENGTHS;
-            let is_refused = self.headless.get(path).is_some_and(is_refused);
-            return is_left && (is_refused || view.undrained().next().is_none());
-        }
-        match export.settings().home.as_deref() {
-            Some(home) if home != own.name && !view.drained.contains(home) => {
-                is_long_up && (is_left || !view.is_up(home))
+        let address = match view.head_of_address(export) {
+            None => AddressHead::Nobody,
+            Some(at) if at == own => {
+                AddressHead::Own { has_exports: view.has_others_here(own, (plan, export)) }
             }
-            _ => true,
-        }
+            Some(_) => AddressHead::Other,
+        };
+        let home = settings.home.as_deref().map(|name| HomeHead {
+            name,
+            is_up: view.is_up(name),
+            is_drained: view.drained.contains(name),
+        });
+        let group = settings.address.map(|address| address.to_string().into_bytes());
+        let group = group.as_deref().unwrap_or(path.as_os_str().as_encoded_bytes());
+        let since = self.headless.get(path).map(Instant::elapsed).unwrap_or_default();
+        let decider =
+            OwnHead { name: &own.name, up: self.begun.elapsed(), is_drained: self.is_drained };
+        Succession { lease: self.parts.head.lease_length() }.takes(
+            decider,
+            &HeadlessExport { group, home, address, since },
+            view.undrained().map(|head| &*head.name),
+        )
     }
 
-    /// Refers callers of an export to another head, or has them wait.
-    fn place(&self, (path, place): (&Path, Whereabouts), moves: u64) -> Result<()> {
-        if self.parts.table.find(path) == place {
+    /// Refers callers of exports to other heads, or has them wait. The configuration is read once
+    /// for all of them: a cluster may have thousands.
+    fn place_all(&self, placed: &BTreeMap<PathBuf, Whereabouts>, moves: u64) -> Result<()> {
+        if placed.is_empty() {
             return Ok(());
         }
         let Some(turn) = self.parts.turn_after(moves) else { return Ok(()) };
-        let paths = [path.to_owned()];
-        let loaded = turn.load(self.parts.table.finder_with(&paths, place.clone()));
+        let loaded = turn.load(self.parts.table.finder_placing(placed.clone()));
+        let paths: Vec<PathBuf> = placed.keys().cloned().collect();
         let plan =
             self.parts.exports.current().adopting(&loaded.map_err(|why| anyhow!(why))?, &paths);
-        self.parts.table.note(path, place.clone());
+        for (path, place) in placed {
+            self.parts.table.note(path, place.clone());
+            tracing::info!(export = %path.display(), ?place, "the head of an export has changed");
+        }
         turn.put_in_force(plan);
-        tracing::info!(export = %path.display(), ?place, "the head of an export has changed");
         Ok(())
     }
+}
+
+/// The work of one look.
+#[derive(Default)]
+struct Tasks {
+    /// Exports that etcd says are here and that are not served yet.
+    served: Vec<PathBuf>,
+    /// Exports without a head that this one takes.
+    taken: Vec<PathBuf>,
+    /// Exports that are elsewhere, and where.
+    placed: BTreeMap<PathBuf, Whereabouts>,
 }

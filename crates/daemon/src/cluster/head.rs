@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use comity_export::derived_key;
-use comity_store::etcd::{Compare, Etcd, KeyValue, Op, TlsSettings};
+use comity_store::etcd::{Compare, Etcd, EtcdError, KeyValue, Op, TlsSettings};
 use comity_store::{EtcdRecords, Fence, OpenMedium};
 use comity_tls::client::{ServiceFiles, ServiceTls};
 
@@ -24,7 +24,7 @@ pub(crate) struct Head {
     pub(super) lease: Arc<HeadLease>,
     /// The records of this run, by which all changes are fenced.
     pub(super) records: EtcdRecords,
-    /// The number of starts of all heads.
+    /// A number that is greater than those of all earlier runs of heads.
     starts: u32,
     lease_seconds: u32,
 }
@@ -38,17 +38,21 @@ impl Head {
         let ClusterOptions { etcd: addresses, etcd_tls, head: name, lease_seconds } = options;
         let patience = Duration::from_secs((*lease_seconds).into()) / 10;
         let tls = etcd_tls.clone().map(tls_settings).transpose()?;
-        let etcd = Arc::new(Etcd::new(addresses, tls, patience)?);
+        let etcd = Etcd::new(addresses, tls, patience)?;
+        let etcd = Arc::new(etcd.beginning_with(number_of(name)));
         let reached = || format!("the cluster of {} cannot be joined", etcd.name());
         check_agreement(&etcd, key).with_context(reached)?;
         let lease = Arc::new(HeadLease::ask(&etcd, *lease_seconds).with_context(reached)?);
         let run = HeadRun { name: name.clone(), run: format!("{:016x}", lease.id) };
         let created = register(&etcd, &run, &lease, Duration::from_secs((*lease_seconds).into()));
-        let fence = Fence { key: keys::head(name), created: created.with_context(reached)? };
+        let created = created.with_context(reached)?;
+        let fence = Fence { key: keys::head(name), created };
         // The process ends when the lease does: that is a little later.
         let patience = lease.usable();
         let records = EtcdRecords::new(Arc::clone(&etcd), (fence, patience), run.run.clone());
-        let starts = count_start(&etcd).with_context(reached)?;
+        // The revision grows with each run. A counter would have all heads of a large cluster that
+        // start together change one key in turn, while their leases end.
+        let starts = created as u32;
         lease.keep(&etcd)?;
         tracing::info!(head = %name, run = %run.run, "joined the cluster of {}", etcd.name());
         let lease_seconds = *lease_seconds;
@@ -58,6 +62,16 @@ impl Head {
     /// Returns the medium for the records of clients.
     pub(crate) fn medium(&self) -> OpenMedium {
         self.records.open(self.starts)
+    }
+
+    /// Does operations on the keys that a view of the cluster is made of, as
+    /// [`EtcdRecords::change_if`] does them, and tells the heads.
+    pub(super) fn change_cluster_if(
+        &self,
+        compare: Vec<Compare>,
+        operations: &[Op],
+    ) -> Result<bool, EtcdError> {
+        self.records.change_if(compare, &[operations, &[note_of_change()]].concat())
     }
 
     /// Returns the lease of this head.
@@ -77,6 +91,17 @@ impl Head {
             tracing::warn!("other heads wait until the lease of this one is over: {error}");
         }
     }
+}
+
+/// Returns the operation by which a change tells heads that there is something to read.
+pub(super) fn note_of_change() -> Op {
+    Op::put(keys::CHANGES.to_vec(), Vec::new())
+}
+
+/// Returns a number for the name of a head, by which the heads divide themselves among the members
+/// of etcd.
+fn number_of(name: &str) -> usize {
+    name.bytes().fold(0, |number: usize, byte| number.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
 /// Reads the files for TLS with etcd; they are read again when they have changed.
@@ -112,9 +137,10 @@ fn agrees(etcd: &Etcd, (key, value): (&[u8], &[u8])) -> Result<bool> {
 fn register(etcd: &Etcd, run: &HeadRun, lease: &HeadLease, length: Duration) -> Result<i64> {
     let (key, until) = (keys::head(&run.name), Instant::now() + length * 2);
     let put = Op::Put { key: key.clone(), value: run.value(), lease: lease.id };
+    let puts = [put, note_of_change()];
     let mut is_told = false;
     loop {
-        etcd.transact(&[Compare::Created(key.clone(), 0)], std::slice::from_ref(&put))?;
+        etcd.transact(&[Compare::Created(key.clone(), 0)], &puts)?;
         match etcd.get(&key)? {
             Some(KeyValue { value, created, .. }) if value == run.value() => return Ok(created),
             _ if Instant::now() > until => bail!(
@@ -128,20 +154,5 @@ fn register(etcd: &Etcd, run: &HeadRun, lease: &HeadLease, length: Duration) -> 
         }
         lease.renew(etcd)?;
         thread::sleep(PAUSE);
-    }
-}
-
-/// Counts this start; returns the number of starts of all heads.
-fn count_start(etcd: &Etcd) -> Result<u32> {
-    loop {
-        let stored = etcd.get(keys::STARTS)?;
-        let changed = stored.as_ref().map_or(0, |entry| entry.changed);
-        let text = stored.map(|entry| String::from_utf8_lossy(&entry.value).into_owned());
-        let before: u32 = text.map_or(Ok(0), |text| text.parse()).context("/comity/starts")?;
-        let starts = before.wrapping_add(1);
-        let put = Op::put(keys::STARTS.to_vec(), starts.to_string().into_bytes());
-        if etcd.transact(&[Compare::Changed(keys::STARTS.to_vec(), changed)], &[put])? {
-            return Ok(starts);
-        }
     }
 }

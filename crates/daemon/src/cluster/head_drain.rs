@@ -12,6 +12,7 @@ use comity_server::LogRateLimit;
 use super::export_move::group_of;
 use super::export_watch::{ClusterParts, ClusterView};
 use super::failed_moves::FailedMoves;
+use super::head::note_of_change;
 use super::moves::ClusterMoves;
 
 /// Time between two looks for exports that are due to move.
@@ -78,8 +79,9 @@ impl HeadDrain {
 
     /// Tells all heads why exports are here still.
     fn tell(&self, view: &ClusterView) -> Result<()> {
-        let changes = view.drained.telling(&self.cluster.head, &self.failed.reasons());
+        let mut changes = view.drained.telling(&self.cluster.head, &self.failed.reasons());
         if !changes.is_empty() {
+            changes.push(note_of_change());
             self.cluster.head.records.change(changes)?;
         }
         Ok(())

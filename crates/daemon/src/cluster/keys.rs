@@ -17,8 +17,9 @@ pub(super) const FORMAT_OF_THIS_VERSION: &[u8] = b"1";
 /// The digest of the key of the handles.
 pub(super) const HANDLE_KEY: &[u8] = b"/comity/handle-key";
 
-/// The number of starts of all heads.
-pub(super) const STARTS: &[u8] = b"/comity/starts";
+/// The key that each change of the heads, the exports and their addresses sets. Its value is
+/// nothing; its revision tells heads that there is something to read.
+pub(super) const CHANGES: &[u8] = b"/comity/changes";
 
 /// The heads that have a lease; a name follows.
 pub(super) const HEADS: &[u8] = b"/comity/heads/";

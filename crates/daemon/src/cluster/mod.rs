@@ -14,6 +14,9 @@
 mod addresses;
 mod drained_heads;
 mod endpoint;
+#[cfg(test)]
+#[path = "../../../store/tests/common/etcd.rs"]
+mod etcd_server;
 mod export_arrivals;
 mod export_move;
 mod export_table;
@@ -22,11 +25,13 @@ mod failed_moves;
 mod head;
 mod head_drain;
 mod keys;
+mod leftover_runs;
 mod move_notes;
 mod moves;
 mod status;
 mod suitable;
 mod takeover;
+mod view_reader;
 
 pub(crate) use export_arrivals::ExportArrivals;
 pub(crate) use export_table::ExportTable;

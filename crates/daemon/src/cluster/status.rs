@@ -1,7 +1,7 @@
 //! The state of the cluster, for administrators and on the metrics page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use comity_export::{Export, Whereabouts};
@@ -14,13 +14,13 @@ use super::keys::HeadRun;
 /// The state of the cluster when it was last read.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterStatus {
-    view: Mutex<Option<(ClusterView, Instant)>>,
+    view: Mutex<Option<(Arc<ClusterView>, Instant)>>,
     takeovers: AtomicU64,
 }
 
 impl ClusterStatus {
     /// Notes a view whose reading began at that time, unless a later one is known.
-    pub(super) fn note(&self, view: ClusterView, begun: Instant) {
+    pub(super) fn note(&self, view: Arc<ClusterView>, begun: Instant) {
         let mut known = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         if known.as_ref().is_none_or(|(_, earlier)| *earlier <= begun) {
             *known = Some((view, begun));
@@ -38,11 +38,11 @@ impl ClusterStatus {
         view.as_ref().is_some_and(|(view, _)| view.drained.contains(head))
     }
 
-    fn view(&self) -> (ClusterView, Option<u64>) {
+    fn view(&self) -> (Arc<ClusterView>, Option<u64>) {
         let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
         match &*view {
-            Some((view, at)) => (view.clone(), Some(at.elapsed().as_secs())),
-            None => (ClusterView::default(), None),
+            Some((view, at)) => (Arc::clone(view), Some(at.elapsed().as_secs())),
+            None => (Arc::default(), None),
         }
     }
 }
@@ -141,10 +141,10 @@ mod tests {
         let (status, earlier, later) = (ClusterStatus::default(), Instant::now(), Instant::now());
         let head = HeadRun { name: "a".to_owned(), run: "1".to_owned() };
         let view = ClusterView { heads: vec![head.clone()], ..ClusterView::default() };
-        status.note(view, later);
-        status.note(ClusterView::default(), earlier);
+        status.note(Arc::new(view), later);
+        status.note(Arc::default(), earlier);
         assert_eq!(status.view().0.heads, [head]);
-        status.note(ClusterView::default(), Instant::now());
+        status.note(Arc::default(), Instant::now());
         assert!(status.view().0.heads.is_empty());
     }
 }

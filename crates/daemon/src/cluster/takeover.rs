@@ -2,32 +2,72 @@
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use comity_export::{ExportId, ExportMark, Plan, Whereabouts};
 use comity_state::{EndingGrace, Record, RecordedClient};
 use comity_store::etcd::{Compare, Op};
-use comity_store::{read_runs, remove_runs, stored_runs};
+use comity_store::read_runs;
 
 use super::addresses;
 use super::export_watch::ClusterParts;
 use super::head::Head;
-use super::keys::{self, HeadRun};
+use super::keys;
 use super::suitable::unsuitable;
 use crate::configuration::PlanTurn;
 use crate::statd;
+
+/// Exports that are taken with one reading of the configuration. A move waits meanwhile.
+const TOGETHER_MAX: usize = 64;
+
+/// Time for which exports are taken by one view of the cluster: other heads may have joined since.
+const TAKING: Duration = Duration::from_secs(1);
 
 /// Takes exports over.
 pub(super) struct Takeover<'p>(pub(super) &'p ClusterParts);
 
 impl Takeover<'_> {
-    /// Takes an export, unless another head is faster, or there were more moves than `moves` since
-    /// etcd was read, or this head has been drained since (it was `is_drained` then). The plan is
-    /// made first: an export that cannot be served here is left to others.
-    pub(super) fn take(&self, path: &Path, (moves, is_drained): (u64, bool)) -> Result<()> {
+    /// Takes exports, until some time after `begun`; returns whether none is left then. If they
+    /// cannot be served together, each is tried alone: one must not keep others from it.
+    pub(super) fn take_all(
+        &self,
+        paths: &[PathBuf],
+        (moves, is_drained): (u64, bool),
+        begun: Instant,
+    ) -> Result<bool> {
+        let mut taken = Ok(());
+        for group in paths.chunks(TOGETHER_MAX) {
+            if begun.elapsed() > TAKING {
+                return taken.map(|()| false);
+            }
+            let Some(turn) = self.0.turn_after(moves) else { return taken.map(|()| true) };
+            let planned = self.plan(&turn, group);
+            for path in group {
+                let plan = match (&planned, group) {
+                    (Ok(planned), _) => {
+                        Ok(self.0.exports.current().adopting(planned, std::slice::from_ref(path)))
+                    }
+                    (Err(why), [_]) => Err(anyhow!("{why:#}")),
+                    (Err(_), _) => self.plan(&turn, std::slice::from_ref(path)),
+                };
+                let one = plan.and_then(|plan| self.take(&turn, (path, plan), is_drained));
+                taken = one.and(taken);
+            }
+        }
+        taken.map(|()| true)
+    }
+
+    /// Takes an export, unless another head is faster, or this head has been drained since etcd was
+    /// read (it was `is_drained` then). The plan is made first: an export that cannot be served
+    /// here is left to others.
+    fn take(
+        &self,
+        turn: &PlanTurn<'_>,
+        (path, plan): (&Path, Plan),
+        is_drained: bool,
+    ) -> Result<()> {
         let ClusterParts { head, .. } = self.0;
-        let Some(turn) = self.0.turn_after(moves) else { return Ok(()) };
-        let plan = self.plan(&turn, &[path.to_owned()])?;
         check_mark(head, path, &plan)?;
         let address = address_of(&plan, path);
         if !address.map_or(Ok(true), |address| addresses::claim(head, address))? {
@@ -35,7 +75,7 @@ impl Takeover<'_> {
         }
         let condition = (!is_drained).then(|| head.is_undrained());
         let Some(runs) = claim(head, path, condition)? else { return Ok(()) };
-        self.begin(&turn, (path, plan), &runs)
+        self.begin(turn, (path, plan), &runs)
     }
 
     /// Serves an export that this head has taken, unless there were more moves than `moves` since
@@ -127,39 +167,22 @@ impl Takeover<'_> {
     }
 
     /// Stores that of all runs only the clients of this one may reclaim state of an export, except
-    /// for those that are lost. Records of runs that no export needs are removed.
+    /// for those that are lost.
     fn note_reclaimed(&self, path: &Path, lost: &[RecordedClient]) -> Result<()> {
         let head = &self.0.head;
         head.records.note_lost(path, lost)?;
         let key = keys::runs(path);
         let stored = head.etcd.get(&key)?;
-        let changed = stored.map_or(0, |entry| entry.changed);
+        let changed = stored.as_ref().map_or(0, |entry| entry.changed);
+        let earlier = stored.map(|entry| keys::read_runs(&entry.value)).transpose()?;
         let value = keys::runs_value(std::slice::from_ref(&head.run.run));
         let noted = head
             .records
             .change_if(vec![Compare::Changed(key.clone(), changed)], &[Op::put(key, value)]);
         ensure!(noted?, "the head of {} has changed", path.display());
-        if let Err(error) = self.remove_unneeded() {
-            tracing::warn!("records of earlier heads stay in etcd: {error:#}");
-        }
+        let earlier = earlier.into_iter().flatten().filter(|run| *run != head.run.run);
+        self.0.leftovers.note(earlier);
         Ok(())
-    }
-
-    /// Removes the records of runs that no export needs. A head that is not up when the heads are
-    /// read names its run for no export any more.
-    fn remove_unneeded(&self) -> Result<()> {
-        let head = &self.0.head;
-        let mut unneeded = stored_runs(&head.etcd)?;
-        for entry in head.etcd.range(keys::HEADS)? {
-            let up = HeadRun::read(&entry.value).context("the value of a head is malformed")?;
-            unneeded.remove(&up.run);
-        }
-        for entry in head.etcd.range(&keys::all_runs())? {
-            for named in keys::read_runs(&entry.value)? {
-                unneeded.remove(&named);
-            }
-        }
-        Ok(remove_runs(&head.records, &unneeded)?)
     }
 }
 
@@ -212,5 +235,5 @@ fn claim(head: &Head, path: &Path, condition: Option<Compare>) -> Result<Option<
         Op::Put { key: served, value: head.run.value(), lease: head.lease.id },
         Op::put(runs, keys::runs_value(&with_this)),
     ];
-    Ok(head.records.change_if(compare, &operations)?.then_some(before))
+    Ok(head.change_cluster_if(compare, &operations)?.then_some(before))
 }

@@ -1,4 +1,5 @@
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
 use comity_proto::nfs4::{
@@ -22,7 +23,12 @@ pub(crate) const WHOLE: Stretch = (0, u64::MAX);
 
 impl Person {
     pub(crate) fn new(target: &ServerProcess, back: Backchannel) -> Result<Self> {
-        let wire = CallbackClient::connect(target.address)?;
+        Self::at(target.address, back)
+    }
+
+    /// Makes one of the server at an address.
+    pub(crate) fn at(address: SocketAddr, back: Backchannel) -> Result<Self> {
+        let wire = CallbackClient::connect(address)?;
         Ok(Self { session: Session::begin(wire, caller_ids(), back)? })
     }
 

@@ -7,7 +7,7 @@ pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
 }
 
 /// Prints a figure and its upper bound, and returns whether it is within the bound.
-pub(super) fn at_most(what: &str, figure: f64, most: f64) -> bool {
+pub(crate) fn at_most(what: &str, figure: f64, most: f64) -> bool {
     let met = figure <= most;
     let judgement = if met { "met" } else { "MISSED" };
     println!("  {what}: {figure:.2}, at most {most}: {judgement}");

@@ -24,6 +24,29 @@ const PAGE: usize = 2000;
 /// Longest answer in bytes: a page whose names have the length that the protocol allows.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
+/// The fault of an answer without all parts.
+const TOO_FEW: &str = "it does not have all ranges";
+
+/// The state of a key and of a prefix at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glance {
+    /// The revision in which the key was last changed; 0 if it does not exist.
+    pub changed: i64,
+    /// The number of keys that begin with the prefix.
+    pub count: usize,
+    /// The revision of the store.
+    pub revision: i64,
+}
+
+/// The changes under a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeChanges {
+    /// The keys that were made or changed, with their values. Removed keys are not told.
+    pub entries: Vec<KeyValue>,
+    /// The number of keys that there are under the prefix, changed or not.
+    pub count: usize,
+}
+
 /// Why etcd did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum EtcdError {
@@ -103,6 +126,15 @@ impl Etcd {
         Ok(Self { members, current: AtomicUsize::new(0), thread, tls, patience })
     }
 
+    /// Has the member with this number, counted on from the first one again and again, be asked
+    /// first, so that many clients do not ask the same one.
+    #[must_use]
+    pub fn beginning_with(self, number: usize) -> Self {
+        let count = self.members.len().max(1);
+        self.current.store(number % count, Ordering::Relaxed);
+        self
+    }
+
     /// Returns the addresses of the members.
     #[must_use]
     pub fn name(&self) -> String {
@@ -166,6 +198,53 @@ impl Etcd {
             from = after(&[prefix, name, b"/"].concat());
             all.push(name.to_vec());
         }
+    }
+
+    /// Returns what [`Glance`] has about a key and a prefix, by one small request.
+    ///
+    /// # Errors
+    /// [`EtcdError`].
+    pub fn glance(&self, key: &[u8], prefix: &[u8]) -> Result<Glance> {
+        let counted = json!({
+            "key": base64(prefix), "range_end": base64(&after(prefix)), "count_only": true,
+        });
+        let (ranges, revision) = self.read_together(&[json!({ "key": base64(key) }), counted])?;
+        let [single, counted] = &ranges[..] else { return Err(EtcdError::Malformed(TOO_FEW)) };
+        let changed = entries(single)?.first().map_or(0, |entry| entry.changed);
+        Ok(Glance { changed, count: count_of(counted), revision })
+    }
+
+    /// Returns what has changed under prefixes since a revision, this one included, and the
+    /// revision at which that was read.
+    ///
+    /// # Errors
+    /// [`EtcdError`].
+    pub fn changes(&self, prefixes: &[Vec<u8>], since: i64) -> Result<(Vec<RangeChanges>, i64)> {
+        let range = |prefix: &Vec<u8>| {
+            json!({
+                "key": base64(prefix), "range_end": base64(&after(prefix)),
+                "min_mod_revision": since.to_string(),
+            })
+        };
+        let asked: Vec<Value> = prefixes.iter().map(range).collect();
+        let (ranges, revision) = self.read_together(&asked)?;
+        let read = |range| Ok(RangeChanges { entries: entries(range)?, count: count_of(range) });
+        Ok((ranges.iter().map(read).collect::<Result<_>>()?, revision))
+    }
+
+    /// Reads ranges of one revision; returns it, too.
+    fn read_together(&self, ranges: &[Value]) -> Result<(Vec<Value>, i64)> {
+        let asked: Vec<Value> =
+            ranges.iter().map(|range| json!({ "request_range": range })).collect();
+        let mut answer = self.ask("/v3/kv/txn", &json!({ "success": asked }))?;
+        let Value::Array(answers) = answer["responses"].take() else {
+            return Err(EtcdError::Malformed(TOO_FEW));
+        };
+        if answers.len() != ranges.len() {
+            return Err(EtcdError::Malformed(TOO_FEW));
+        }
+        let ranges = answers.into_iter().map(|mut it| it["response_range"].take()).collect();
+        Ok((ranges, number(&answer["header"]["revision"])))
     }
 
     /// Does all operations, if all comparisons hold; returns whether they hold.
@@ -265,6 +344,11 @@ impl Etcd {
             GatewayAnswer::Refused(why) => Err(EtcdError::Refused(why)),
         }
     }
+}
+
+/// Reads how many keys a range has.
+fn count_of(range: &Value) -> usize {
+    usize::try_from(number(&range["count"])).unwrap_or_default()
 }
 
 impl EtcdMember {

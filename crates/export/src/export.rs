@@ -16,6 +16,8 @@ use crate::{Candidate, Client, ExportId, KeyUse, Referral, RuleSource, Rules};
 pub struct Export {
     id: ExportId,
     path: PathBuf,
+    /// The path as credentials name it.
+    path_text: Box<str>,
     fs: Arc<dyn Fs>,
     fsid: u64,
     /// The volume of its top directory.
@@ -64,6 +66,7 @@ impl Export {
     ) -> Self {
         clients.sort_by_key(|(client, _)| client.rank());
         let (fsid, volume) = numbers(&*fs);
+        let path_text = path.to_string_lossy().into();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let moments = AtomicU64::new(now.map_or(0, |since| since.as_nanos() as u64));
         let (settings, identity) = (Settings::default(), identity(&path, &Settings::default()));
@@ -72,6 +75,7 @@ impl Export {
         Self {
             id,
             path,
+            path_text,
             fs,
             fsid,
             volume,
@@ -109,6 +113,7 @@ impl Export {
         Self {
             id: self.id,
             path: self.path.clone(),
+            path_text: self.path_text.clone(),
             fs: Arc::clone(&self.fs),
             fsid: self.fsid,
             volume: self.volume,
@@ -154,6 +159,11 @@ impl Export {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The path as credentials name it.
+    pub(crate) const fn path_text(&self) -> &str {
+        &self.path_text
     }
 
     /// Returns nanoseconds that no reply has contained for a long time, so that a directory with

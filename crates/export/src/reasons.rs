@@ -32,9 +32,9 @@ pub(crate) fn reasons(
 /// Calls `ask` for an object of an export.
 pub(crate) fn at_scene<T>(export: &Export, ask: impl FnOnce(&Scene<'_>) -> T) -> T {
     let key = |handle: &Handle| export.key(handle);
-    let path = export.path().to_string_lossy();
     let tree = Tree { fs: &**export.fs(), key: &key };
-    ask(&Scene { number: export.id().0, path: &path, tree, policy: export.policy() })
+    let (number, path) = (export.id().0, export.path_text());
+    ask(&Scene { number, path, tree, policy: export.policy() })
 }
 
 impl Plan {

@@ -252,9 +252,11 @@ impl<'a> View<'a> {
                 Create::Exclusive(self.plan.key().verifier_of(self.resolved.client(), *verifier))
             }
         };
-        self.make(&cleared, dir, name, |at, name| match self.is_hidden(at, dir, name)? {
-            true => Err(Status::Exist),
-            false => self.create_new_or_found(at, dir, name, &how),
+        self.make(&cleared, dir, name, |at, name| {
+            if self.may_be_hidden(dir)? && self.is_hidden(at, dir, name)? {
+                return Err(Status::Exist);
+            }
+            self.create_new_or_found(at, dir, name, &how)
         })
     }
 

@@ -515,6 +515,30 @@ fn a_name_whose_object_was_not_granted_cannot_be_removed_replaced_or_emptied() {
 }
 
 #[test]
+fn a_name_in_a_granted_directory_whose_object_a_condition_excludes_cannot_be_removed() {
+    let site = KeyedExport::new(KeyUse::Only);
+    let dir = site.mkdir(&site.fs.root(), "dir");
+    let (file, _) = (site.create(&dir, "file"), site.create(&dir, "other"));
+    let (dir_id, file_id) = (ObjectId(dir), ObjectId(file));
+    let text = format!(
+        "Authorizer: \"{}\"\nLicensees: \"{}\"\nConditions: (object == \"{dir_id}\" || \
+         within ~= \"{dir_id}\") && object != \"{file_id}\" -> \"rwxcda\";\n",
+        site.alice.public_key().to_keynote(),
+        site.bob.public_key().to_keynote(),
+    );
+    site.grants.submit(*site.bob.public_key(), &sign(&text, &site.alice).unwrap()).unwrap();
+    let (view, dir_of_bob) = site.bob_at(&dir).unwrap();
+    assert_eq!(names(&view, &dir_of_bob), ["other"]);
+    assert_eq!(view.remove(NAMES, &dir_of_bob, b"file").unwrap_err(), Status::NoEnt);
+    let made =
+        view.create(NAMES, &dir_of_bob, b"file", &Create::Guarded(SetAttr::default())).map(drop);
+    assert_eq!(made, Err(Status::Exist));
+    assert!(site.is_there(&dir, "file"));
+    view.remove(NAMES, &dir_of_bob, b"other").unwrap();
+    assert!(!site.is_there(&dir, "other"));
+}
+
+#[test]
 fn a_directory_cannot_be_moved_to_a_place_where_a_key_gains_rights_to_its_entries() {
     let site = KeyedExport::new(KeyUse::Only);
     let top = site.fs.root();

@@ -7,31 +7,23 @@ use comity_vfs::{Cred, Disk, FileKey, Fs, Gid, Handle, Name, Result, Status, Uid
 use quick_cache::sync::Cache;
 
 use crate::limits::{DECISION_MILLISECONDS, DEPTH_MAX, DIRECTORIES_PER_FILE_MAX, PLACES_MAX};
+use crate::places::{Above, Places};
 use crate::{Moment, ObjectId};
 
 /// The places of objects. For a directory the file system knows its parent. For a file it may not;
 /// so the names by which clients looked it up are remembered, and checked again before they count.
 pub struct Ancestry {
-    above: Cache<FileKey, Above>,
-    met: Cache<FileKey, Arc<[Place]>>,
+    places: Cache<FileKey, Arc<Places>>,
     /// Number of moves between directories. Places found before the last move are not used.
     moves: AtomicU64,
-}
-
-/// The directories that contain an object, and until when that is valid.
-#[derive(Clone)]
-struct Above {
-    directories: Arc<[Handle]>,
-    until: Moment,
-    moves: u64,
 }
 
 /// The state at the begin of a look-up: the place found by it is valid for a second from then,
 /// unless an object is moved meanwhile.
 #[derive(Debug, Clone, Copy)]
 pub struct Glance {
-    moves: u64,
-    now: Moment,
+    pub(crate) moves: u64,
+    pub(crate) now: Moment,
 }
 
 /// The directories above an object.
@@ -41,13 +33,6 @@ pub struct Within {
     pub directories: Vec<ObjectId>,
     /// The moment until which they are valid.
     pub until: Moment,
-}
-
-/// A name in a directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
-    dir: Handle,
-    name: Box<[u8]>,
 }
 
 /// A file system, and a function that returns the keys of its objects.
@@ -61,8 +46,7 @@ pub struct Tree<'a> {
 
 impl Default for Ancestry {
     fn default() -> Self {
-        let (above, met) = (Cache::new(PLACES_MAX), Cache::new(PLACES_MAX));
-        Self { above, met, moves: AtomicU64::new(0) }
+        Self { places: Cache::new(PLACES_MAX), moves: AtomicU64::new(0) }
     }
 }
 
@@ -92,29 +76,22 @@ impl Ancestry {
     /// asking the file system.
     pub fn met_single(&self, before: Glance, file: &FileKey, (dir, name): (&Handle, &[u8])) {
         let Glance { moves, now } = before;
-        let holds = |above: &Above| now < above.until && above.moves == moves;
-        if self.places_with(file, dir, name) == 1
-            && !self.above.get(file).is_some_and(|it| holds(&it))
-        {
+        let places = self.places_with(file, dir, name);
+        if places.count() == 1 && !places.has_above(now, moves) {
             let until = now.after_milliseconds(DECISION_MILLISECONDS);
-            self.above.insert(*file, Above { directories: [*dir].into(), until, moves });
+            places.set_above(Above::one(*dir, until, moves));
         }
     }
 
-    /// Adds a name by which clients looked up an object; returns how many are known.
-    fn places_with(&self, file: &FileKey, dir: &Handle, name: &[u8]) -> usize {
-        let known = self.met.get(file).unwrap_or_default();
-        let is_place = |place: &Place| place.dir == *dir && *place.name == *name;
-        if known.iter().any(is_place) {
-            return known.len();
+    /// Adds a name by which clients looked up an object; returns all that are known.
+    fn places_with(&self, file: &FileKey, dir: &Handle, name: &[u8]) -> Arc<Places> {
+        let known = self.places.get(file);
+        if let Some(known) = known.as_ref().filter(|known| known.has(dir, name)) {
+            return Arc::clone(known);
         }
-        let place = Place { dir: *dir, name: name.into() };
-        let others = known.iter().take(DIRECTORIES_PER_FILE_MAX - 1).cloned();
-        let places: Arc<[Place]> = std::iter::once(place).chain(others).collect();
-        let count = places.len();
-        self.met.insert(*file, places);
-        self.above.remove(file);
-        count
+        let places = Arc::new(Places::with(dir, name, known.as_deref()));
+        self.places.insert(*file, Arc::clone(&places));
+        places
     }
 
     /// The only directory that contains an object, and until when that is valid. `None` for the
@@ -132,7 +109,7 @@ impl Ancestry {
             return Ok(None);
         }
         let above = self.directories(tree, object, now)?;
-        let [dir] = &above.directories[..] else { return Ok(None) };
+        let Some(dir) = above.only() else { return Ok(None) };
         Ok((dir != object).then_some((*dir, above.until)))
     }
 
@@ -149,7 +126,7 @@ impl Ancestry {
         }
         let above = self.directories(tree, object, now)?;
         found.until = above.until;
-        for dir in above.directories.iter() {
+        for dir in above.directories() {
             if let Some(chain) = self.chain(tree, dir, &mut found.until, now)? {
                 found.directories.extend(chain.into_iter().map(ObjectId));
             }
@@ -178,7 +155,7 @@ impl Ancestry {
                 above => above?,
             };
             *until = above.until.min(*until);
-            let parent = above.directories.first().filter(|parent| **parent != here);
+            let parent = above.directories().next().filter(|parent| **parent != here);
             let Some(parent) = parent else { return Ok(None) };
             here = *parent;
             chain.push(here);
@@ -189,39 +166,49 @@ impl Ancestry {
     /// The directories that contain an object.
     fn directories(&self, tree: Tree<'_>, object: &Handle, now: Moment) -> Result<Above> {
         let (file, moves) = ((tree.key)(object), self.moves());
-        if let Some(above) = self.above.get(&file)
-            && now < above.until
-            && above.moves == moves
-        {
+        let known = self.places.get(&file);
+        if let Some(above) = known.as_ref().and_then(|known| known.above(now, moves)) {
             return Ok(above);
         }
-        let directories: Arc<[Handle]> = match tree.fs.parent(&server(), object) {
-            Ok(parent) => [parent.handle].into(),
-            Err(Status::NotDir) => self.places_of(tree.fs, &file)?.into(),
+        let directories = match tree.fs.parent(&server(), object) {
+            Ok(parent) => vec![parent.handle],
+            Err(Status::NotDir) => directories_of(tree.fs, &file, known.as_deref())?,
             Err(why) => return Err(why),
         };
-        let above =
-            Above { directories, until: now.after_milliseconds(DECISION_MILLISECONDS), moves };
-        self.above.insert(file, above.clone());
+        let above = Above::new(&directories, now.after_milliseconds(DECISION_MILLISECONDS), moves);
+        self.keep(&file, known, &above)?;
         Ok(above)
     }
 
-    /// The directories in which a file has a name now, as far as known.
-    fn places_of(&self, fs: &dyn Fs, file: &FileKey) -> Result<Vec<Handle>> {
-        let mut found = fs.directories_of(&file.handle)?;
-        found.truncate(DIRECTORIES_PER_FILE_MAX);
-        for place in self.met.get(file).iter().flat_map(|places| places.iter()) {
-            if !found.contains(&place.dir) && is_there(fs, place, &file.handle) {
-                found.push(place.dir);
+    /// Remembers the directories that contain an object. If another thread has added a name
+    /// meanwhile, its entry is another one, and what was found without that name does not count.
+    fn keep(&self, file: &FileKey, known: Option<Arc<Places>>, above: &Above) -> Result<()> {
+        match known {
+            Some(known) => known.set_above(above.clone()),
+            None => {
+                let place = || Ok(Arc::new(Places::above_only(above.clone())));
+                self.places.get_or_insert_with(file, place)?;
             }
         }
-        Ok(found)
+        Ok(())
     }
 }
 
+/// The directories in which a file has a name now, as far as known.
+fn directories_of(fs: &dyn Fs, file: &FileKey, known: Option<&Places>) -> Result<Vec<Handle>> {
+    let mut found = fs.directories_of(&file.handle)?;
+    found.truncate(DIRECTORIES_PER_FILE_MAX);
+    for (dir, name) in known.into_iter().flat_map(Places::names) {
+        if !found.contains(dir) && is_there(fs, (dir, name), &file.handle) {
+            found.push(*dir);
+        }
+    }
+    Ok(found)
+}
+
 /// Returns whether an object still has a name.
-fn is_there(fs: &dyn Fs, place: &Place, object: &Handle) -> bool {
-    let entry = Name::new(&place.name).and_then(|name| fs.lookup(&server(), &place.dir, name));
+fn is_there(fs: &dyn Fs, (dir, name): (&Handle, &[u8]), object: &Handle) -> bool {
+    let entry = Name::new(name).and_then(|name| fs.lookup(&server(), dir, name));
     entry.is_ok_and(|entry| entry.node.handle == *object)
 }
 

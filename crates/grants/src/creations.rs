@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use comity_keys::PublicKey;
+use foldhash::fast::RandomState;
 
 use crate::creation::Creation;
 use crate::limits::{CREATIONS_MAX, CREATIONS_PER_KEY_MAX};
@@ -12,13 +13,13 @@ use crate::{ObjectId, Record};
 /// before it does.
 #[derive(Debug, Default)]
 pub(crate) struct Creations {
-    by_object: HashMap<ObjectId, Creation>,
+    by_object: HashMap<ObjectId, Creation, RandomState>,
     /// The objects of each creator, oldest first.
     by_creator: HashMap<PublicKey, VecDeque<ObjectId>>,
     /// The number of the next creation.
     next: u64,
-    /// Objects whose stored record is out of date.
-    changed: HashSet<ObjectId>,
+    /// Objects whose stored record is out of date; an object may be there twice.
+    changed: Vec<ObjectId>,
 }
 
 impl Creations {
@@ -29,9 +30,10 @@ impl Creations {
         for Creation { object, creator, number } in made {
             creations.next = number;
             creations.insert(object, creator);
-            // The record is stored already.
-            creations.changed.remove(&object);
         }
+        // The records of the others are stored already.
+        let known = &creations.by_object;
+        creations.changed.retain(|object| !known.contains_key(object));
         creations
     }
 
@@ -40,22 +42,24 @@ impl Creations {
     pub(crate) fn insert(&mut self, object: ObjectId, creator: PublicKey) {
         self.remove(&object);
         let is_full = self.by_object.len() >= CREATIONS_MAX;
-        let own = self.by_creator.get(&creator).map_or(0, VecDeque::len);
-        if is_full || own >= CREATIONS_PER_KEY_MAX {
-            let oldest = self.by_creator.get_mut(&creator).and_then(VecDeque::pop_front);
-            let Some(oldest) = oldest else { return };
+        let own = self.by_creator.entry(creator).or_default();
+        if is_full || own.len() >= CREATIONS_PER_KEY_MAX {
+            let Some(oldest) = own.pop_front() else {
+                self.by_creator.remove(&creator);
+                return;
+            };
             self.by_object.remove(&oldest);
-            self.changed.insert(oldest);
+            self.changed.push(oldest);
         }
+        own.push_back(object);
         self.by_object.insert(object, Creation { object, creator, number: self.next });
         self.next = self.next.saturating_add(1);
-        self.changed.insert(object);
-        self.by_creator.entry(creator).or_default().push_back(object);
+        self.changed.push(object);
     }
 
     /// The records of all changes since the last call.
     pub(crate) fn take_changes(&mut self) -> Vec<Record> {
-        let changed = std::mem::take(&mut self.changed);
+        let changed: HashSet<_> = std::mem::take(&mut self.changed).into_iter().collect();
         changed.into_iter().map(|object| self.record(object)).collect()
     }
 
@@ -78,7 +82,7 @@ impl Creations {
     /// Forgets who made an object.
     pub(crate) fn remove(&mut self, object: &ObjectId) {
         let Some(Creation { creator, .. }) = self.by_object.remove(object) else { return };
-        self.changed.insert(*object);
+        self.changed.push(*object);
         let Some(own) = self.by_creator.get_mut(&creator) else { return };
         own.retain(|other| other != object);
         if own.is_empty() {

@@ -41,6 +41,13 @@ pub struct KnownState {
     moves: u64,
 }
 
+impl KnownState {
+    /// Returns the same after another number of moves.
+    pub(crate) const fn after_moves(self, moves: u64) -> Self {
+        Self { moves, ..self }
+    }
+}
+
 /// The grants of a server: the accounts of keys, the submitted credentials, and the revocations.
 pub struct Grants {
     clock: TellMoment,

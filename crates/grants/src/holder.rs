@@ -1,17 +1,20 @@
 //! A key that holds credentials, with its address and cached decisions.
 
+use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use comity_keynote::Rights;
 use comity_keys::PublicKey;
 use comity_vfs::{Cred, Disk, FileKey, Handle, Result};
+use foldhash::fast::RandomState;
 
 use crate::accounts::Account;
+use crate::ancestry::Glance;
 use crate::caller::KeyCaller;
 use crate::decision::Decision;
 use crate::grants::Grants;
-use crate::kept_decisions::{Below, Decisions, KNOWS_BELOW, KeptDecision, Pass, hash_of};
+use crate::kept_decisions::{Below, Decisions, KNOWS_BELOW, KeptDecision, Pass, SEES_ALL_BELOW};
 use crate::limits::GRANTORS_PER_KEY_MAX;
 use crate::scene::Scene;
 use crate::ways::{self, Ways};
@@ -27,6 +30,9 @@ pub struct Holder {
     /// The counter for hits of its cache.
     lane: usize,
     decisions: Box<[Mutex<Decisions>]>,
+    /// Chooses the slot of an object. A key that finds two objects of one slot only slows itself
+    /// down.
+    hasher: RandomState,
     grantors: [OnceLock<Arc<Account>>; GRANTORS_PER_KEY_MAX],
     ways: Mutex<Ways>,
 }
@@ -46,6 +52,7 @@ impl Holder {
             caller,
             lane: grants.counters.lane(),
             decisions: (0..grants.decisions_kept()).map(|_| Mutex::default()).collect(),
+            hasher: RandomState::default(),
             grantors: [const { OnceLock::new() }; GRANTORS_PER_KEY_MAX],
             ways: Mutex::default(),
         }
@@ -113,6 +120,22 @@ impl Holder {
         Ok(matches!(self.decided(scene, dir, KNOWS_BELOW, decide)?, Pass::Granted(_)))
     }
 
+    /// Returns whether the directory alone shows that each object in it is visible to the key,
+    /// whichever object it is. If it returns false, each object must be asked about.
+    ///
+    /// # Errors
+    /// As for [`Holder::pass`].
+    pub fn sees_all_below(&self, scene: &Scene<'_>, dir: &Handle) -> Result<bool> {
+        let decide = |now| {
+            let look = Operation::Look;
+            let decision = self.grants.grantor_below(&self.caller, scene, dir, look, now)?;
+            // A condition of an administrator or of an unusual credential may name an object.
+            let grantor = decision.grantor.clone().filter(|_| decision.is_by_place);
+            Ok(self.kept(&Decision { grantor, rights: Rights::NONE, ..decision }))
+        };
+        Ok(matches!(self.decided(scene, dir, SEES_ALL_BELOW, decide)?, Pass::Granted(_)))
+    }
+
     /// The decision of number `at` about an object: a cached one, or a new one.
     fn decided(
         &self,
@@ -136,6 +159,26 @@ impl Holder {
                 self.grants.counters.hit(self.lane);
                 Ok(pass)
             }
+        }
+    }
+
+    /// Remembers the name by which a look-up that began at `before` found a file with one link, as
+    /// [`crate::Ancestry::met_single`] does.
+    pub fn found_single(
+        &self,
+        scene: &Scene<'_>,
+        before: Glance,
+        object: &Handle,
+        (dir, name): (&Handle, &[u8]),
+    ) {
+        let file = (scene.tree.key)(object);
+        let seen = (self.grants.version().after_moves(before.moves), before.now);
+        let place = self.hasher.hash_one((dir, name));
+        let is_new = self
+            .slot(&file)
+            .is_none_or(|mut slot| slot.found_by((scene.number, file), seen, place));
+        if is_new {
+            self.grants.ancestry().met_single(before, &file, (dir, name));
         }
     }
 
@@ -239,7 +282,7 @@ impl Holder {
         (dir, object): (&Handle, &Handle),
         now: Moment,
     ) -> Result<Option<KeptDecision>> {
-        let asked = hash_of(&(scene.tree.key)(object));
+        let asked = self.hasher.hash_one((scene.tree.key)(object));
         let (version, file) = (self.grants.version(), (scene.number, (scene.tree.key)(dir)));
         let known =
             self.slot(&file.1).map(|mut slot| slot.asked_below(file, (version, now), asked));
@@ -261,7 +304,7 @@ impl Holder {
 
     /// The slot for decisions about a file, if the cache has any.
     fn slot(&self, file: &FileKey) -> Option<MutexGuard<'_, Decisions>> {
-        let hash = hash_of(file);
+        let hash = self.hasher.hash_one(file);
         let slot = self.decisions.get((hash as usize).checked_rem(self.decisions.len())?)?;
         Some(slot.lock().unwrap_or_else(PoisonError::into_inner))
     }

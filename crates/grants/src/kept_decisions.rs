@@ -1,7 +1,5 @@
 //! The cached decisions of a key, by object.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-
 use comity_keynote::Rights;
 use comity_vfs::FileKey;
 
@@ -11,6 +9,8 @@ use crate::{Moment, Operation};
 
 /// The index of the decision about the objects in a directory, after those about operations.
 pub(crate) const KNOWS_BELOW: usize = Operation::ALL.len();
+/// The index of the decision that each object in a directory is visible, whichever it is.
+pub(crate) const SEES_ALL_BELOW: usize = KNOWS_BELOW + 1;
 
 /// The cached decisions about one object.
 #[derive(Debug, Default)]
@@ -18,7 +18,10 @@ pub(crate) struct Decisions {
     object: Option<(u32, FileKey)>,
     version: KnownState,
     until: Moment,
-    passes: [Pass; KNOWS_BELOW + 1],
+    passes: [Pass; SEES_ALL_BELOW + 1],
+    /// A hash of the name by which the object was looked up last; 0 if none was since the slot was
+    /// assigned.
+    place: u64,
     pub(crate) below: Below,
 }
 
@@ -58,11 +61,6 @@ pub(crate) enum Below {
     Apart,
 }
 
-/// A hash of a file's key.
-pub(crate) fn hash_of(file: &FileKey) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(file)
-}
-
 impl Decisions {
     pub(crate) fn known(
         &self,
@@ -89,6 +87,19 @@ impl Decisions {
         }
         self.until = until.min(self.until);
         self
+    }
+
+    /// Notes the hash of the name by which the object was looked up. Returns false if it was looked
+    /// up by this name before, so that its place is remembered already.
+    pub(crate) fn found_by(
+        &mut self,
+        file: (u32, FileKey),
+        (version, now): (KnownState, Moment),
+        place: u64,
+    ) -> bool {
+        let until = now.after_milliseconds(DECISION_MILLISECONDS);
+        let before = std::mem::replace(&mut self.claim(file, (version, now), until).place, place);
+        before != place
     }
 
     pub(crate) fn keep(

@@ -33,6 +33,7 @@ mod moment;
 mod object_id;
 mod operation;
 mod outcome;
+mod places;
 mod policy;
 mod record;
 mod revocations;

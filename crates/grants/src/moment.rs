@@ -112,8 +112,12 @@ impl RightsClock {
 
     /// The current moment, from the monotonic clock and the system's clock in milliseconds.
     pub fn now(&self, monotonic: u64, system: u64) -> Moment {
-        let ahead = system.saturating_sub(monotonic);
-        let ahead = self.ahead.fetch_max(ahead, Ordering::Relaxed).max(ahead);
+        let (seen, ahead) = (self.ahead.load(Ordering::Relaxed), system.saturating_sub(monotonic));
+        // Most calls only read the number, which all threads share.
+        let ahead = match ahead > seen {
+            true => self.ahead.fetch_max(ahead, Ordering::Relaxed).max(ahead),
+            false => seen,
+        };
         Moment(monotonic.saturating_add(ahead))
     }
 }

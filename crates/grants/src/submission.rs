@@ -205,6 +205,9 @@ fn read_all(text: &str) -> Result<Vec<Arc<Held>>, SubmitError> {
     parts.iter().enumerate().map(read).collect()
 }
 
+/// Bytes of a usual credential.
+const CREDENTIAL_BYTES: usize = 512;
+
 /// The parts of a text between empty lines, and the lines at which they begin.
 fn parts(text: &str) -> Vec<(usize, String)> {
     let mut parts: Vec<(usize, String)> = Vec::new();
@@ -216,7 +219,11 @@ fn parts(text: &str) -> Vec<(usize, String)> {
         }
         match parts.last_mut().filter(|_| is_open) {
             Some((_, part)) => part.push_str(line),
-            None => parts.push((at + 1, line.to_owned())),
+            None => {
+                let mut part = String::with_capacity(CREDENTIAL_BYTES);
+                part.push_str(line);
+                parts.push((at + 1, part));
+            }
         }
         is_open = true;
         if let Some((_, part)) = parts.last_mut() {

@@ -259,3 +259,44 @@ fn a_grant_to_one_file_by_an_earlier_root_counts_before_one_to_its_directory() {
     let uids = files.each_ref().map(|file| uid(file).number());
     assert_eq!(uids, [1000, 1000, 1000, 1001]);
 }
+
+#[test]
+fn a_file_that_was_looked_up_by_another_name_is_found_by_that_one() {
+    let case = case("r", "true");
+    let [dir, _, file] = unmet(&case);
+    let holder = case.world.holder(&case.bob);
+    let found = |name: &str| {
+        let before = case.world.grants.ancestry().glance(case.world.grants.now());
+        case.world.through("/srv", |scene| {
+            holder.found_single(scene, before, &file, (&dir, name.as_bytes()));
+        });
+    };
+    let may = || case.world.grantor(&holder, &file, Operation::Read).unwrap().is_some();
+    found("unmet");
+    assert!(may());
+    case.world.rename((&dir, "unmet"), (&dir, "renamed"));
+    found("renamed");
+    found("renamed");
+    // The place is looked for again a second later, at the names that are remembered.
+    case.world.pass_seconds(2);
+    assert!(may());
+}
+
+#[test]
+fn a_directory_shows_each_object_in_it_unless_a_condition_may_tell_them_apart() {
+    let world = World::new();
+    let (alice, bob) = (Person::new(), Person::new());
+    world.bind(&[(&alice, 1000)]);
+    let dir = world.mkdir(&world.fs.root(), "dir");
+    let file = world.create(&dir, "file");
+    let shows_all = || {
+        let holder = world.holder(&bob);
+        world.through("/srv", |scene| holder.sees_all_below(scene, &dir)).unwrap()
+    };
+    assert!(!shows_all());
+    world.submit(&bob, &[&canonical(&alice, &bob, &dir, "r")]);
+    assert!(shows_all());
+    let except = format!("object != \"{}\"", ObjectId(file));
+    world.submit(&bob, &[&alice.grants_if(&bob, &dir, "r", &except)]);
+    assert!(!shows_all());
+}

@@ -39,6 +39,9 @@ const SYMBOLS: [&str; 28] = [
     "*", "/", "%", "^", "!", "<", ">", "@", "&", "$", "=",
 ];
 
+/// Bytes of a usual token with the space behind it.
+const TOKEN_BYTES: usize = 8;
+
 /// A token with its position.
 pub(crate) type Placed = (Token, Position);
 
@@ -53,7 +56,8 @@ pub(crate) fn tokens(
     tokens_max: usize,
 ) -> Result<Vec<Placed>, ParseError> {
     let mut lexer = Lexer { chars: content.chars().peekable(), at };
-    let mut found = Vec::new();
+    // A list that grows costs more than its tokens; most have at least this many bytes.
+    let mut found = Vec::with_capacity(tokens_max.min(content.len() / TOKEN_BYTES + 1));
     loop {
         let behind = lexer.at;
         lexer.skip_space();
@@ -100,7 +104,14 @@ impl Lexer<'_> {
     }
 
     fn take_while(&mut self, wanted: impl Fn(char) -> bool + Copy) -> String {
-        std::iter::from_fn(|| self.take_if(wanted)).collect()
+        let mut taken = String::with_capacity(self.bytes_ahead(wanted));
+        taken.extend(std::iter::from_fn(|| self.take_if(wanted)));
+        taken
+    }
+
+    /// Bytes of the wanted characters that come next.
+    fn bytes_ahead(&self, wanted: impl Fn(char) -> bool) -> usize {
+        self.chars.clone().take_while(|char| wanted(*char)).map(char::len_utf8).sum()
     }
 
     fn skip_space(&mut self) {
@@ -123,9 +134,13 @@ impl Lexer<'_> {
 
     fn symbol(&mut self) -> Result<Token, ParseError> {
         let mut ahead = self.chars.clone();
-        let two: String = ahead.by_ref().take(2).collect();
-        let Some(symbol) = SYMBOLS.into_iter().find(|symbol| two.starts_with(symbol)) else {
-            let first: String = two.chars().take(1).collect();
+        let (first, second) = (ahead.next(), ahead.next());
+        let is_next = |symbol: &&str| {
+            let mut chars = symbol.chars();
+            chars.next() == first && chars.next().is_none_or(|char| Some(char) == second)
+        };
+        let Some(symbol) = SYMBOLS.into_iter().find(is_next) else {
+            let first: String = first.into_iter().collect();
             return Err(ParseError::new(self.at, "a token", quoted(&first)));
         };
         for _ in symbol.chars() {
@@ -155,7 +170,7 @@ impl Lexer<'_> {
     fn text(&mut self) -> Result<Token, ParseError> {
         let begin = self.at;
         self.next();
-        let mut text = String::new();
+        let mut text = String::with_capacity(self.bytes_ahead(|char| char != '"'));
         loop {
             let at = self.at;
             match self.next() {

@@ -25,7 +25,16 @@ impl View<'_> {
 
     /// Returns the error of a missing name if the object of the name is hidden from the caller.
     pub(super) fn not_hidden(&self, at: Passage<'_>, dir: &Node, name: Name<'_>) -> Result<()> {
-        if self.is_hidden(at, dir, name)? { Err(Status::NoEnt) } else { Ok(()) }
+        if self.may_be_hidden(dir)? && self.is_hidden(at, dir, name)? {
+            return Err(Status::NoEnt);
+        }
+        Ok(())
+    }
+
+    /// Returns whether some object in a directory may be hidden from the caller. A look-up of the
+    /// name is needed to find out whether an object is, and costs as much as many changes.
+    pub(super) fn may_be_hidden(&self, dir: &Node) -> Result<bool> {
+        Ok(self.is_guarded() && (self.has_cloak() || !self.sees_all_below(dir)?))
     }
 
     /// Returns whether the object of a name is hidden from the caller.

@@ -74,8 +74,8 @@ impl View<'_> {
         operation: Operation,
     ) -> Result<Option<&'v Cred<Disk>>> {
         let granted = self.at_scene(|scene| holder.pass(scene, object, operation))?;
-        let at_root = *object == self.fs().root() && !operation.changes();
-        Ok(granted.or_else(|| at_root.then(|| self.cred())))
+        let at_root = || *object == self.fs().root() && !operation.changes();
+        Ok(granted.or_else(|| at_root().then(|| self.cred())))
     }
 
     /// Calls `ask` for an object of the export.
@@ -159,10 +159,23 @@ impl View<'_> {
     /// [`Status::Acces`]; [`Status`].
     pub(super) fn may_know_what_it_makes(&self, dir: &Node) -> Result<()> {
         let Some(holder) = self.resolved.holder() else { return Ok(()) };
+        if self.sees_all_below(dir)? {
+            return Ok(());
+        }
         match self.at_scene(|scene| holder.knows_below(scene, dir.handle()))? {
             true => Ok(()),
             false => Err(Status::Acces),
         }
+    }
+
+    /// Returns whether the caller acts by a key to which each object in a directory is visible,
+    /// because of its grants to the directory.
+    ///
+    /// # Errors
+    /// [`Status`].
+    pub(super) fn sees_all_below(&self, dir: &Node) -> Result<bool> {
+        let Some(holder) = self.resolved.holder() else { return Ok(false) };
+        self.at_scene(|scene| holder.sees_all_below(scene, dir.handle()))
     }
 
     /// Refuses to replace an object by a rename if the key may not remove names from the target
@@ -258,9 +271,8 @@ impl View<'_> {
         let is_single = node.attr.file_type != FileType::Directory && node.attr.links == 1;
         match self.resolved.holder() {
             Some(holder) if is_single => {
-                let file = self.resolved.export().key(&node.handle);
                 let place = (dir.handle(), name.bytes());
-                holder.grants().ancestry().met_single(before, &file, place);
+                self.at_scene(|scene| holder.found_single(scene, before, &node.handle, place));
             }
             _ => self.met(dir, name, &node.handle),
         }

@@ -128,7 +128,7 @@ impl View<'_> {
 
     /// Returns whether the export has a cloak. The caller's own ids do not matter, not even if they
     /// are those of root.
-    fn has_cloak(&self) -> bool {
+    pub(super) fn has_cloak(&self) -> bool {
         !self.rules().cloak.is_empty()
     }
 

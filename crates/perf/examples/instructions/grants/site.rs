@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use comity_backend::{Passthrough, PassthroughOptions};
@@ -22,6 +21,7 @@ use comity_keys::{Algorithm, PrivateKey, PublicKey, Signer};
 use comity_nfs3::{Mount, Nfs3};
 use comity_remote::rpc::Caller;
 use comity_vfs::{Cred, FileKey, Fs, Gid, Handle, Name, Uid};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::line::CallStream;
 
@@ -179,10 +179,14 @@ fn new_key() -> Result<PrivateKey> {
 
 /// The clock of a server.
 fn clock() -> comity_grants::TellMoment {
-    let (clock, begun) = (RightsClock::after(Moment::default(), 0), Instant::now());
+    let milliseconds = |clock| {
+        let now = clock_gettime(clock);
+        now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
+    };
+    let begun = milliseconds(ClockId::MonotonicCoarse);
+    let clock = RightsClock::after(Moment::default(), 0);
     Box::new(move || {
-        let system = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let system = system.map_or(0, |since| since.as_millis() as u64);
-        clock.now(begun.elapsed().as_millis() as u64, system)
+        let system = milliseconds(ClockId::RealtimeCoarse);
+        clock.now(milliseconds(ClockId::MonotonicCoarse) - begun, system)
     })
 }

@@ -61,8 +61,21 @@ ask_the_server
 refuse cat <&8
 ask 'local mv p/private/from-bob p/report/'
 
-# Alice revokes what she gave: all links below end at once.
+# A copy of a file that is too long to end by itself.
+ask 'local truncate -s 16G p/report/long'
+dd if=/mnt/nfs/p/report/long bs=64k iflag=direct 2> /mnt/job/copied | {
+    head -c 1000000 > /dev/null
+    : > /mnt/job/copying
+    cat > /dev/null
+} &
+COPY=$!
+until [ -e /mnt/job/copying ]; do sleep 0.1; done
+
+# Alice revokes what she gave: all links below end at once, and the copy ends with an error.
 ask 'admin "$COMITY" revoke "$INPUT/to-bob" --admin --state-dir "$STATE"'
+wait $COPY
+grep -q 'error reading' /mnt/job/copied
+ask 'local rm p/report/long'
 ask_the_server
 refuse cat <&9
 refuse cat /mnt/nfs/p/report/text

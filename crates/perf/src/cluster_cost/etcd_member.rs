@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use comity_bench::process::{CpuTime, Server};
+use comity_bench::process::{CpuTime, StartedServer};
 use comity_bench::targets::free_address;
 use comity_store::etcd::Etcd;
 
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A running etcd.
 pub(super) struct EtcdMember {
     address: SocketAddr,
-    server: Server,
+    server: StartedServer,
 }
 
 /// The counters of etcd since its start.
@@ -46,7 +46,7 @@ impl EtcdMember {
         command.args(["--initial-cluster", &format!("t={peer}")]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let processors: Vec<usize> = (0..std::thread::available_parallelism()?.get()).collect();
-        let mut member = Self { address, server: Server::start(&mut command, &processors)? };
+        let mut member = Self { address, server: StartedServer::start(&mut command, &processors)? };
         let etcd = member.client()?;
         member.server.until(START_SECONDS, || etcd.get(b"ready").is_ok())?;
         Ok(Some(member))

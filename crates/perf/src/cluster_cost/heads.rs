@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use comity_bench::process::{Server, resident_kib};
+use comity_bench::process::{StartedServer, resident_kib};
 use comity_bench::targets::free_address;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub(super) struct Heads {
     folder: PathBuf,
     /// The number of exports.
     pub(super) exports: usize,
-    heads: Vec<(SocketAddr, Server)>,
+    heads: Vec<(SocketAddr, StartedServer)>,
 }
 
 impl Heads {
@@ -59,7 +59,7 @@ impl Heads {
         Ok(fs::write(self.folder.join("heads.toml"), text)?)
     }
 
-    fn start_one(&self, head: usize, etcd: &str) -> Result<(SocketAddr, Server)> {
+    fn start_one(&self, head: usize, etcd: &str) -> Result<(SocketAddr, StartedServer)> {
         let (state, banner) = (self.state(head), self.folder.join(format!("{head}.json")));
         if head > 0 {
             fs::create_dir(&state)?;
@@ -74,7 +74,7 @@ impl Heads {
         command.stdout(File::create(&banner)?);
         command.stderr(File::create(self.folder.join(format!("{head}.log")))?);
         let processors: Vec<usize> = (0..std::thread::available_parallelism()?.get()).collect();
-        let mut server = Server::start(&mut command, &processors)?;
+        let mut server = StartedServer::start(&mut command, &processors)?;
         let has_said = || fs::metadata(&banner).is_ok_and(|said| said.len() > 0);
         server.until(START_SECONDS, has_said).with_context(|| {
             let log = fs::read_to_string(self.folder.join(format!("{head}.log")));

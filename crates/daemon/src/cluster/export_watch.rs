@@ -185,7 +185,7 @@ impl ExportWatch {
             // An export that cannot be served must not keep others from it.
             served = takeover.serve(path, moves).and(served);
         }
-        let taken = takeover.take_all(&tasks.taken, (moves, self.is_drained), begun);
+        let taken = takeover.take_all(&tasks.taken, (moves, self.is_drained));
         let placed = self.place_all(&tasks.placed, moves);
         if let Err(error) = self.parts.leftovers.remove(&self.parts.head, &view) {
             tracing::warn!("records of earlier heads stay in etcd: {error:#}");

@@ -28,15 +28,14 @@ const TAKING: Duration = Duration::from_secs(1);
 pub(super) struct Takeover<'p>(pub(super) &'p ClusterParts);
 
 impl Takeover<'_> {
-    /// Takes exports, until some time after `begun`; returns whether none is left then. If they
-    /// cannot be served together, each is tried alone: one must not keep others from it.
+    /// Takes exports for some time, at least those of one group; returns whether none is left then.
+    /// If they cannot be served together, each is tried alone: one must not keep others from it.
     pub(super) fn take_all(
         &self,
         paths: &[PathBuf],
         (moves, is_drained): (u64, bool),
-        begun: Instant,
     ) -> Result<bool> {
-        let mut taken = Ok(());
+        let (begun, mut taken) = (Instant::now(), Ok(()));
         for group in paths.chunks(TOGETHER_MAX) {
             if begun.elapsed() > TAKING {
                 return taken.map(|()| false);

@@ -175,8 +175,8 @@ impl GrantService {
 
 /// A clock that never shows a moment before `seen`.
 fn clock(seen: Moment) -> comity_grants::TellMoment {
-    // Rights are read with each call, and the coarse clocks of the kernel cost a quarter of the fine
-    // ones. They stand still for up to ten milliseconds.
+    // Rights are read with each call, and the coarse clocks of the kernel cost a quarter of the
+    // fine ones. They stand still for up to ten milliseconds.
     let milliseconds = |clock| {
         let now = clock_gettime(clock);
         let (seconds, nanoseconds) = (now.tv_sec.max(0) as u64, now.tv_nsec.max(0) as u64);

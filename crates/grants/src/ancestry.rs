@@ -7,14 +7,14 @@ use comity_vfs::{Cred, Disk, FileKey, Fs, Gid, Handle, Name, Result, Status, Uid
 use quick_cache::sync::Cache;
 
 use crate::limits::{DECISION_MILLISECONDS, DEPTH_MAX, DIRECTORIES_PER_FILE_MAX, PLACES_MAX};
-use crate::places::{Above, Places};
+use crate::places::{Above, ObjectPlaces};
 use crate::{Moment, ObjectId};
 
 /// The places of objects. For a directory the file system knows its parent. For a file it may not;
 /// so the names by which clients looked it up are remembered, and checked again before they count.
 pub struct Ancestry {
-    places: Cache<FileKey, Arc<Places>>,
-    /// Number of moves between directories. Places found before the last move are not used.
+    places: Cache<FileKey, Arc<ObjectPlaces>>,
+    /// Number of moves between directories. ObjectPlaces found before the last move are not used.
     moves: AtomicU64,
 }
 
@@ -84,12 +84,12 @@ impl Ancestry {
     }
 
     /// Adds a name by which clients looked up an object; returns all that are known.
-    fn places_with(&self, file: &FileKey, dir: &Handle, name: &[u8]) -> Arc<Places> {
+    fn places_with(&self, file: &FileKey, dir: &Handle, name: &[u8]) -> Arc<ObjectPlaces> {
         let known = self.places.get(file);
         if let Some(known) = known.as_ref().filter(|known| known.has(dir, name)) {
             return Arc::clone(known);
         }
-        let places = Arc::new(Places::with(dir, name, known.as_deref()));
+        let places = Arc::new(ObjectPlaces::with(dir, name, known.as_deref()));
         self.places.insert(*file, Arc::clone(&places));
         places
     }
@@ -182,11 +182,11 @@ impl Ancestry {
 
     /// Remembers the directories that contain an object. If another thread has added a name
     /// meanwhile, its entry is another one, and what was found without that name does not count.
-    fn keep(&self, file: &FileKey, known: Option<Arc<Places>>, above: &Above) -> Result<()> {
+    fn keep(&self, file: &FileKey, known: Option<Arc<ObjectPlaces>>, above: &Above) -> Result<()> {
         match known {
             Some(known) => known.set_above(above.clone()),
             None => {
-                let place = || Ok(Arc::new(Places::above_only(above.clone())));
+                let place = || Ok(Arc::new(ObjectPlaces::above_only(above.clone())));
                 self.places.get_or_insert_with(file, place)?;
             }
         }
@@ -195,10 +195,14 @@ impl Ancestry {
 }
 
 /// The directories in which a file has a name now, as far as known.
-fn directories_of(fs: &dyn Fs, file: &FileKey, known: Option<&Places>) -> Result<Vec<Handle>> {
+fn directories_of(
+    fs: &dyn Fs,
+    file: &FileKey,
+    known: Option<&ObjectPlaces>,
+) -> Result<Vec<Handle>> {
     let mut found = fs.directories_of(&file.handle)?;
     found.truncate(DIRECTORIES_PER_FILE_MAX);
-    for (dir, name) in known.into_iter().flat_map(Places::names) {
+    for (dir, name) in known.into_iter().flat_map(ObjectPlaces::names) {
         if !found.contains(dir) && is_there(fs, (dir, name), &file.handle) {
             found.push(*dir);
         }

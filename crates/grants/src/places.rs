@@ -1,4 +1,4 @@
-//! What is known about the places of one object.
+//! The places of one object, as far as they are known.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::limits::DIRECTORIES_PER_FILE_MAX;
 /// The names never change: a further name makes another value. Directories that were found without
 /// it then stay behind.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct ObjectPlaces {
     latest: Option<NameInDirectory>,
     earlier: Vec<NameInDirectory>,
     above: Mutex<Option<Above>>,
@@ -35,7 +35,7 @@ pub(crate) struct Above {
     moves: u64,
 }
 
-impl Places {
+impl ObjectPlaces {
     /// Directories of an object of which no name is known.
     pub(crate) fn above_only(above: Above) -> Self {
         Self { above: Mutex::new(Some(above)), ..Self::default() }

@@ -237,7 +237,7 @@ impl<'a> Compound<'a> {
         (row.perform)(self, args, reply)
     }
 
-    /// Returns the reply, complete, or deferred until its barriers are done.
+    /// Returns the reply, either complete or deferred behind its barriers.
     fn outcome(&mut self, end: &End, count_at: usize, reply: &Encoder) -> Outcome {
         let done = Done { status: end.status as u32, export: self.export() };
         let ticket = self.sequencing.take_ticket();

@@ -25,6 +25,8 @@ pub enum Act<'a> {
     AddName,
     /// Removes a name from it; it is a directory.
     RemoveName,
+    /// Replaces a name in it by another one; it is a directory.
+    Rename,
 }
 
 impl Act<'_> {
@@ -49,7 +51,9 @@ impl Act<'_> {
     pub(crate) const fn share(self) -> Share {
         match self {
             Self::Read => Share::access(Share::READ),
-            Self::AddName | Self::RemoveName => Share::access(Share::BOTH | Share::NAMES),
+            Self::AddName => Share::access(Share::BOTH | Share::ADDED),
+            Self::RemoveName => Share::access(Share::BOTH | Share::REMOVED),
+            Self::Rename => Share::access(Share::BOTH | Share::RENAMED),
             _ => Share::access(Share::BOTH),
         }
     }
@@ -65,7 +69,8 @@ impl Act<'_> {
             | Self::Link(_)
             | Self::Unlink(_)
             | Self::AddName
-            | Self::RemoveName => 0,
+            | Self::RemoveName
+            | Self::Rename => 0,
         }
     }
 

@@ -90,6 +90,9 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         let cleared = self.begin(view, from.0, Some(to.0).filter(|dir| *dir != from.0));
         self.clear_object_named(view, from, Act::Unlink(from.0))?;
         self.clear_object_named(view, to, Act::Unlink(to.0))?;
+        if from.0 == to.0 {
+            return self.clear_directory((view, from.0), Act::Rename).map(|()| cleared);
+        }
         // Both recalls begin before either of them is waited for.
         let entered = self.clear_object((view, to.0), Act::AddName);
         self.clear_directory((view, from.0), Act::RemoveName)?;

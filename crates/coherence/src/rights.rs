@@ -23,6 +23,10 @@ pub(crate) fn judge(view: &View<'_>, node: &Node, act: Act<'_>) -> Result<()> {
         }
         Act::AddName => grant(has(view, node, Access::EXTEND)?, Status::Acces),
         Act::RemoveName => grant(has(view, node, Access::DELETE)?, Status::Acces),
+        Act::Rename => {
+            let (granted, _) = view.access(node, Access::EXTEND | Access::DELETE)?;
+            grant(granted.contains(Access::EXTEND | Access::DELETE), Status::Acces)
+        }
         Act::Link(dir) => {
             grant(has(view, dir, Access::EXTEND)?, Status::Acces)?;
             let either = Access::READ | Access::MODIFY;

@@ -413,6 +413,7 @@ fn exported_states_have_their_kinds() {
 fn delegate_directory(engine: &Engine, client: &Arc<Client>) -> Stateid {
     let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
     let wishes = NoticeWishes {
+        kinds: Share::ADDED | Share::REMOVED,
         handles: true,
         fileids: true,
         types: false,
@@ -434,7 +435,7 @@ fn delegate_directory(engine: &Engine, client: &Arc<Client>) -> Stateid {
 
 /// A change of names in directory 7 by others.
 fn change_names(engine: &Engine) -> Result<(), Error> {
-    let share = Share::access(Share::BOTH | Share::NAMES);
+    let share = Share::access(Share::BOTH | Share::ADDED);
     engine.break_delegations(NOW, None, &file(7), share)
 }
 

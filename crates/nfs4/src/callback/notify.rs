@@ -7,7 +7,9 @@ use comity_proto::nfs4::{
     NotifyAttr4, NotifyEntry4, NotifyRemove4, NotifyRename4, Stateid4, attribute as a,
     notify_type as kind,
 };
-use comity_state::{DirectoryNotice, FileKey, NotedChange, NoticeBatch, NoticeWishes, Stateid};
+use comity_state::{
+    DirectoryNotice, FileKey, NotedChange, NoticeBatch, NoticeWishes, Share, Stateid,
+};
 use comity_vfs::{NamedObject, NoticedAttributes};
 use comity_xdr::{Counted, Encoder, Opaque, encoded};
 
@@ -19,9 +21,13 @@ use crate::limits::NOTICE_BYTES_MIN;
 pub(crate) const NO_NOTICES: (Bitmap4, Bitmap4, Bitmap4) =
     (Bitmap4::EMPTY, Bitmap4::EMPTY, Bitmap4::EMPTY);
 
-/// The kinds of changes of which a client must want to be notified. If it wants only some of them,
-/// it gets none: the others would recall the delegation.
-const NAMES: Bitmap4 = Bitmap4::of(&[kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY]);
+/// The kinds of changes of names, in the order of their numbers. A change of a kind that a client
+/// does not want recalls its delegation (RFC 8881, 10.9.2).
+const NAMES: [(u32, u32); 3] = [
+    (kind::REMOVE_ENTRY, Share::REMOVED),
+    (kind::ADD_ENTRY, Share::ADDED),
+    (kind::RENAME_ENTRY, Share::RENAMED),
+];
 
 /// Attributes of an entry that a notification can have.
 const OF_ENTRY: Bitmap4 = Bitmap4::of(&[a::TYPE, a::FILEHANDLE, a::FILEID]);
@@ -37,13 +43,14 @@ const OF_DIRECTORY: [(u32, u8); 6] = [
 ];
 
 /// Returns the notifications that a client gets with a delegation, with their bounds; none if it
-/// wants too few kinds, or takes no calls that are long enough.
+/// wants none of these, or takes no calls that are long enough.
 pub(crate) fn wishes(
     args: &GetDirDelegation4args,
     (bytes_max, unacknowledged_max): (usize, usize),
 ) -> Option<NoticeWishes> {
     let wanted = &args.notification_types;
-    if wanted.and(&NAMES) != NAMES || bytes_max < NOTICE_BYTES_MIN {
+    let kinds = kinds_of_names(wanted);
+    if kinds == 0 || bytes_max < NOTICE_BYTES_MIN {
         return None;
     }
     let entry = &args.child_attributes;
@@ -51,6 +58,7 @@ pub(crate) fn wishes(
     let of_directory = OF_DIRECTORY.iter().filter(|_| has_directory);
     let of_directory = of_directory.filter(|(number, _)| args.dir_attributes.contains(*number));
     Some(NoticeWishes {
+        kinds,
         handles: entry.contains(a::FILEHANDLE),
         fileids: entry.contains(a::FILEID),
         types: entry.contains(a::TYPE),
@@ -60,13 +68,25 @@ pub(crate) fn wishes(
     })
 }
 
+/// Returns the kinds of changes of names of which a client is notified. RFC 8881 says where an entry
+/// is added, by cookies and neighbours, and this server does not. A client that wants only some
+/// kinds must say by the flag that it does not need that. One that wants all of them has all names,
+/// wherever they are.
+fn kinds_of_names(wanted: &Bitmap4) -> u32 {
+    let names = NAMES.iter().filter(|(number, _)| wanted.contains(*number));
+    let is_enough = wanted.contains(kind::GFLAG_EXTEND) || names.clone().count() == NAMES.len();
+    if is_enough { names.fold(0, |all, (_, bit)| all | bit) } else { 0 }
+}
+
 /// Returns the bitmaps of the answer: the kinds of notifications, the attributes of entries, and
 /// those of the directory.
 pub(crate) fn granted_notices(
     args: &GetDirDelegation4args,
     wishes: &NoticeWishes,
 ) -> (Bitmap4, Bitmap4, Bitmap4) {
-    let mut kinds = NAMES;
+    let mut kinds = args.notification_types.and(&Bitmap4::of(&[kind::GFLAG_EXTEND]));
+    let names = NAMES.iter().filter(|(_, bit)| wishes.kinds & bit != 0);
+    names.for_each(|(number, _)| kinds.insert(*number));
     if wishes.directory != 0 {
         kinds.insert(kind::CHANGE_DIR_ATTRS);
     }

@@ -1,6 +1,6 @@
 //! GET_DIR_DELEGATION (RFC 8881, 18.39). A delegation that was granted is recalled before anybody
-//! else changes the directory, or the client is notified of changes of names, if it asks for
-//! notifications of all of them. New clients send this operation unasked, and stop using a session
+//! else changes the directory, or the client is notified of the change, if it asks for
+//! notifications of this kind. New clients send this operation unasked, and stop using a session
 //! that answers NOTSUPP.
 
 use std::sync::Arc;

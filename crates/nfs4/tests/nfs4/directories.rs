@@ -481,9 +481,8 @@ fn notifications(site: &ServerAndClients, stateid: &Stateid4) -> Vec<String> {
 /// notification.
 #[test]
 fn changes_of_names_are_made_at_once_and_notified_before_they_are_acknowledged() {
-    let expected = ["+a", "+b", "+c", "+d", "+l", "+f", "+second", "b>e", "-e", "+g", "-g", "-d"];
     let mut site = ServerAndClients::new();
-    for (Change { name, operations, say }, told) in changes().into_iter().zip(expected) {
+    for (Change { name, operations, say }, (_, told)) in changes().into_iter().zip(KINDS) {
         let wishes = (all_kinds(), CHILD.or(&DIR), DIR.or(&CHILD));
         let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
         assert_eq!(granted.notification, NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS])));
@@ -530,13 +529,88 @@ fn changes_of_the_attributes_of_a_directory_recall_it_from_a_client_that_is_noti
     assert_eq!(calls(&site.world), [cb::CB_RECALL]);
 }
 
+/// The kind of each of the changes of names, and its notification.
+const KINDS: [(u32, &str); 12] = [
+    (kind::ADD_ENTRY, "+a"),
+    (kind::ADD_ENTRY, "+b"),
+    (kind::ADD_ENTRY, "+c"),
+    (kind::ADD_ENTRY, "+d"),
+    (kind::ADD_ENTRY, "+l"),
+    (kind::ADD_ENTRY, "+f"),
+    (kind::ADD_ENTRY, "+second"),
+    (kind::RENAME_ENTRY, "b>e"),
+    (kind::REMOVE_ENTRY, "-e"),
+    (kind::ADD_ENTRY, "+g"),
+    (kind::REMOVE_ENTRY, "-g"),
+    (kind::REMOVE_ENTRY, "-d"),
+];
+
+/// A request for one kind, by a client that needs no cookies.
+const fn only(wanted: u32) -> Bitmap4 {
+    Bitmap4::of(&[wanted, kind::GFLAG_EXTEND])
+}
+
 #[test]
-fn a_client_that_wants_notifications_of_some_changes_only_gets_none() {
+fn a_change_of_a_kind_that_a_client_does_not_want_recalls_its_directory() {
+    for wanted in [kind::ADD_ENTRY, kind::REMOVE_ENTRY, kind::RENAME_ENTRY] {
+        let (mut site, only) = (ServerAndClients::new(), only(wanted));
+        let kinds = KINDS.into_iter().map(Some).chain([None, None]);
+        for (Change { name, operations, say }, told) in changes().into_iter().zip(kinds) {
+            let wishes = (only, CHILD, DIR);
+            let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
+            assert_eq!(granted.notification, only);
+            assert!(granted.dir_attributes.is_empty(), "its kind was not asked for");
+            let other = |site: &mut ServerAndClients| {
+                perform(&site.world, 2, &mut site.other, operations, |call| say(call)).0
+            };
+            let status = other(&mut site);
+            let heard = notifications(&site, &granted.stateid);
+            site.give_back(TOP, &granted.stateid);
+            match told.filter(|(kind, _)| *kind == wanted) {
+                Some((_, told)) => {
+                    assert_eq!((status, heard), (Nfsstat4::Ok, vec![told.into(), "recall".into()]));
+                }
+                None => {
+                    assert_eq!((status, heard), (Nfsstat4::Delay, vec!["recall".into()]), "{name}");
+                    assert_eq!(other(&mut site), Nfsstat4::Ok, "{name} is done after the return");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rename_between_directories_is_a_removal_in_one_and_an_addition_in_the_other() {
+    for (held, wanted, told) in
+        [(INNER, kind::REMOVE_ENTRY, "-own"), (TOP, kind::ADD_ENTRY, "+file over another")]
+    {
+        let mut site = ServerAndClients::new();
+        let wishes = (only(wanted), CHILD, DIR);
+        let granted = ask_with(&site.world, &mut site.holder, held, wishes).unwrap().unwrap();
+        let say = |call: &mut Encoder| match wanted {
+            kind::ADD_ENTRY => rename(call, (INNER, b"other"), (TOP, b"file")),
+            _ => rename(call, (INNER, b"own"), (TOP, b"own")),
+        };
+        if wanted == kind::ADD_ENTRY {
+            let call = |call: &mut Encoder| make(call, INNER, b"other", Createtype4::Fifo);
+            assert_eq!(perform(&site.world, 2, &mut site.other, 5, call).0, Nfsstat4::Ok);
+        }
+        assert_eq!(perform(&site.world, 2, &mut site.other, 9, say).0, Nfsstat4::Ok);
+        assert_eq!(notifications(&site, &granted.stateid), [told, "recall"]);
+    }
+}
+
+/// It may rely on the cookies and neighbours of RFC 8881.
+#[test]
+fn a_client_that_wants_some_kinds_without_the_flag_gets_none() {
     let mut site = ServerAndClients::new();
     let some = Bitmap4::of(&[kind::ADD_ENTRY, kind::REMOVE_ENTRY]);
-    let wishes = (some, CHILD, DIR);
-    let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
-    assert!(granted.notification.is_empty());
+    let granted = ask_with(&site.world, &mut site.holder, TOP, (some, CHILD, DIR));
+    assert!(granted.unwrap().unwrap().notification.is_empty());
+}
+
+#[test]
+fn an_export_whose_directories_are_only_recalled_grants_no_notification() {
     let mut site = ServerAndClients::of(",dir_delegations=always:sole-writer:recall-only");
     let wishes = (NAMES, CHILD, DIR);
     let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();

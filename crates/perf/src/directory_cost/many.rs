@@ -116,6 +116,7 @@ impl Crowd {
     fn ask(&self, directory: usize) -> Result<Stateid, NoDirectory> {
         let client = self.holder(directory).ok_or(NoDirectory::Resource)?;
         let wishes = NoticeWishes {
+            kinds: Share::ADDED | Share::REMOVED | Share::RENAMED,
             handles: true,
             fileids: true,
             types: true,

@@ -13,6 +13,9 @@ pub mod notify_type {
     pub const ADD_ENTRY: u32 = 3;
     pub const RENAME_ENTRY: u32 = 4;
     pub const CHANGE_COOKIE_VERIFIER: u32 = 5;
+    /// The client needs neither cookies nor neighbours of entries (a flag, proposed for the
+    /// successor of RFC 8881, which Linux uses).
+    pub const GFLAG_EXTEND: u32 = 6;
 }
 
 /// Most bytes of one notification that are decoded.

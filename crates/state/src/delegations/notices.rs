@@ -37,9 +37,8 @@ impl Engine {
         let (mut on_file, notice) = (file.state(), Arc::new(notice));
         let mut holders = Vec::new();
         for (holder, delegated) in on_file.delegations.iter_mut() {
-            if let Some(notices) =
-                delegated.notices.as_mut().filter(|_| Some(holder.client) != mine)
-            {
+            let notices = delegated.notices.as_mut().filter(|_| Some(holder.client) != mine);
+            if let Some(notices) = notices.filter(|notices| notices.wishes().has_kind_of(&notice)) {
                 holders.push((holder, notices.push(Arc::clone(&notice))));
             }
         }

@@ -2,6 +2,8 @@ use std::sync::Arc;
 
 use comity_vfs::{NamedObject, NoticedAttributes};
 
+use crate::Share;
+
 /// Bytes of a notification beside its names and handles: masks, lengths and attributes, each at its
 /// longest.
 const REST_BYTES: usize = 320;
@@ -48,6 +50,17 @@ pub struct DirectoryNotice {
     pub after: Option<NoticedAttributes>,
 }
 
+impl NotedChange {
+    /// Returns the kind of the change, as a bit of a [`Share`].
+    const fn kind(&self) -> u32 {
+        match self {
+            Self::Added { .. } => Share::ADDED,
+            Self::Removed { .. } => Share::REMOVED,
+            Self::Renamed { .. } => Share::RENAMED,
+        }
+    }
+}
+
 impl DirectoryNotice {
     /// Returns the most bytes that the notification takes in a call.
     pub(crate) const fn bytes(&self) -> usize {
@@ -63,6 +76,9 @@ impl DirectoryNotice {
 /// The notifications that a client has asked for with a directory delegation, and their bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoticeWishes {
+    /// The changes of which it is notified, as bits [`Share::ADDED`] and the others. Changes of
+    /// other kinds recall the delegation.
+    pub kinds: u32,
     /// True if it wants the handle of an object that got a name.
     pub handles: bool,
     /// True if it wants the number of an object that got a name.
@@ -93,6 +109,16 @@ impl NoticeWishes {
     pub const CTIME: u8 = 16;
     /// The time of the last change of the names.
     pub const MTIME: u8 = 32;
+
+    /// Returns whether the client is notified of all these changes.
+    pub(crate) const fn has(&self, told: u32) -> bool {
+        told & !self.kinds == 0
+    }
+
+    /// Returns whether the client is notified of a change.
+    pub(crate) const fn has_kind_of(&self, notice: &DirectoryNotice) -> bool {
+        self.has(notice.change.kind())
+    }
 }
 
 /// Notifications of one call, in the order of the changes.

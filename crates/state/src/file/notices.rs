@@ -74,10 +74,12 @@ impl Notices {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Share;
     use crate::directories::NotedChange;
 
     fn notices(bytes_max: usize) -> Notices {
         Notices::new(NoticeWishes {
+            kinds: Share::ADDED | Share::REMOVED | Share::RENAMED,
             handles: true,
             fileids: true,
             types: true,

@@ -20,9 +20,15 @@ impl Share {
     /// Read and write access.
     pub const BOTH: u32 = 3;
 
-    /// A change of the names of a directory, beside write access: a holder of the directory may be
-    /// notified of it instead of losing the delegation.
-    pub const NAMES: u32 = 4;
+    /// A name is added to a directory. This bit and the following ones say, beside write access,
+    /// how a directory changes: a holder that is notified of all of it keeps its delegation.
+    pub const ADDED: u32 = 4;
+    /// A name is removed from a directory.
+    pub const REMOVED: u32 = 8;
+    /// A name is replaced by another one in the same directory.
+    pub const RENAMED: u32 = 16;
+    /// All of these.
+    const TOLD: u32 = Self::ADDED | Self::REMOVED | Self::RENAMED;
 
     /// Returns the share of an open that denies nothing.
     #[must_use]
@@ -42,8 +48,13 @@ impl Share {
         Self { access: self.access | other.access, deny: self.deny | other.deny }
     }
 
-    pub(crate) const fn is_of_names(self) -> bool {
-        self.access & Self::NAMES != 0
+    /// Returns how a directory changes, if a holder of it may be notified instead of losing the
+    /// delegation.
+    pub(crate) const fn told(self) -> Option<u32> {
+        match self.access & Self::TOLD {
+            0 => None,
+            told => Some(told),
+        }
     }
 
     const fn stands_against(self, other: Self) -> bool {
@@ -155,8 +166,9 @@ mod tests {
             let valid = (1..=3).contains(&access) && deny <= 3;
             assert_eq!(share(access, deny).is_valid(), valid, "{access} {deny}");
         }
-        assert!(Share::access(Share::WRITE | Share::NAMES).is_of_names());
-        assert!(!Share::access(Share::BOTH).is_of_names());
+        let removal = Share::access(Share::WRITE | Share::REMOVED);
+        assert_eq!(removal.told(), Some(Share::REMOVED));
+        assert_eq!(Share::access(Share::BOTH).told(), None);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub struct Asker<'a> {
 
 /// The result of a check of an operation under a stateid: the client that uses the stateid, if it
 /// names a state, and the clearance.
-pub type Checked<'a> = (Option<Shown<'a>>, Clearance);
+pub type Checked<'a> = (Option<Shown<'a>>, Clearance<'static>);
 
 impl<'a> Changer<'a> for Asker<'a> {
     fn client(&self) -> Option<&'a Client> {
@@ -76,7 +76,7 @@ impl Asker<'_> {
     /// [`Status::Delay`]: a delegation or a layout is being recalled. [`Status`]: the caller may
     /// not do this, and nothing was recalled.
     #[inline]
-    pub fn clear(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+    pub fn clear(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance<'static>> {
         if self.contradicts_layouts(act) {
             self.recall_layouts(object, act)?;
         }
@@ -100,7 +100,7 @@ impl Asker<'_> {
     }
 
     #[inline(never)]
-    fn recall(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+    fn recall(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance<'static>> {
         judged(object, act, |file, may| {
             self.engine.break_delegations_if(self.now, self.client, (file, act.share()), may)
         })?;
@@ -130,14 +130,14 @@ fn judged(
 /// Clears a change of an object that the same operation made, so that clients have no state of it
 /// yet. A new directory is not delegated while the clearance of its name lives.
 #[must_use]
-pub const fn clear_new() -> Clearance {
+pub const fn clear_new() -> Clearance<'static> {
     Clearance::given()
 }
 
 /// Clears the truncation of a file by the OPEN that was just granted and has recalled conflicting
 /// delegations.
 #[must_use]
-pub const fn clear_opened(_: &Opened) -> Clearance {
+pub const fn clear_opened(_: &Opened) -> Clearance<'static> {
     Clearance::given()
 }
 

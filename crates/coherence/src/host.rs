@@ -137,7 +137,7 @@ impl Hosts {
         peer: &RpcPeer,
         (view, node): (&View<'_>, &Node),
         act: Act<'_>,
-    ) -> Result<Clearance> {
+    ) -> Result<Clearance<'static>> {
         match this.filter(|hosts| hosts.concerns(act)) {
             Some(hosts) => hosts.check(peer, (view, node), act),
             None => Ok(Clearance::given()),
@@ -154,7 +154,7 @@ impl Hosts {
         peer: &RpcPeer,
         (view, dir, name): (&View<'_>, &Node, &[u8]),
         act: Act<'_>,
-    ) -> Result<Clearance> {
+    ) -> Result<Clearance<'static>> {
         let Some(hosts) = this.filter(|hosts| hosts.concerns(act)) else {
             return Ok(Clearance::given());
         };
@@ -180,7 +180,12 @@ impl Hosts {
 
     /// A separate function, so that the common case, in which nothing is checked, stays small.
     #[inline(never)]
-    fn check(&self, peer: &RpcPeer, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+    fn check(
+        &self,
+        peer: &RpcPeer,
+        object: (&View<'_>, &Node),
+        act: Act<'_>,
+    ) -> Result<Clearance<'static>> {
         self.await_reclaims(object, act)?;
         self.check_denied(peer, object, act)?;
         let is_delegated = self.engine.has_delegations();

@@ -118,7 +118,8 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         Ok(cleared)
     }
 
-    /// Clears a change of attributes of an object, which may be a directory.
+    /// Clears a change of attributes of an object, which may be a directory: holders are notified of
+    /// a change of all whose attributes they can be told.
     ///
     /// # Errors
     /// As all functions here.

@@ -18,7 +18,7 @@ pub(crate) fn judge(view: &View<'_>, node: &Node, act: Act<'_>) -> Result<()> {
             grant(has(view, node, Access::MODIFY)? || view.owns(node)?, Status::Acces)
         }
         // A caller with the right to write may set the times to now.
-        Act::Change | Act::Rights => {
+        Act::Times { .. } | Act::Rights => {
             grant(view.owns(node)? || has(view, node, Access::MODIFY)?, Status::Perm)
         }
         Act::AddName => grant(has(view, node, Access::EXTEND)?, Status::Acces),

@@ -132,7 +132,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn setattr(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         node: &Node,
         set: &SetAttr<Wire>,
         guard: Option<Time>,
@@ -145,7 +145,7 @@ impl<'a> View<'a> {
         };
         let at = self.before_change(change)?;
         let (set, guard) = (self.set_in(set)?, self.guarded(node, guard)?);
-        Ok(self.change_out(at.fs.setattr(at.cred, node.handle(), &set, guard)?))
+        self.tell_attributes(cleared, node, || at.fs.setattr(at.cred, node.handle(), &set, guard))
     }
 
     /// See [`Fs::access`]; rights to change anything are missing if the export is read-only.
@@ -217,7 +217,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn write(
         &self,
-        _: Clearance,
+        _: Clearance<'_>,
         node: &Node,
         offset: u64,
         data: &[u8],
@@ -228,7 +228,13 @@ impl<'a> View<'a> {
     }
 
     /// See [`Fs::write_opened`], which has the same errors.
-    pub fn write_opened(&self, _: Clearance, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
+    pub fn write_opened(
+        &self,
+        _: Clearance<'_>,
+        node: &Node,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
         let at = self.gate(node, Operation::Write)?;
         at.fs.write_opened(at.cred, node.handle(), offset, data)
     }

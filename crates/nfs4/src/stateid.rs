@@ -17,7 +17,7 @@ pub(crate) fn may_read(compound: &Compound<'_>, stateid: &Stateid4) -> Result<bo
 pub(crate) fn may_write(
     compound: &Compound<'_>,
     stateid: &Stateid4,
-) -> Result<(bool, Clearance), Stop> {
+) -> Result<(bool, Clearance<'static>), Stop> {
     let (shown, clearance) = shows(compound, stateid, Share::WRITE)?;
     Ok((was_opened(shown.as_ref()), clearance))
 }

@@ -59,7 +59,7 @@ pub use change::{Change, Changed};
 pub use create::Create;
 pub use cred::Cred;
 pub use delegation_number::DelegationNumber;
-pub use directory_notice::{DirectoryNotice, NameNotice, NoticedAttributes, NoticedObject};
+pub use directory_notice::{DirectoryNotice, NoticedAttributes, NoticedChange, NoticedObject};
 pub use distribution::{DeviceId, Distribution, LayoutKind, MirrorFile, Striping};
 pub use file_key::FileKey;
 pub use fs::{

@@ -11,14 +11,23 @@ use super::{Node, View};
 /// the change. Every verb of a [`View`] that changes an object takes one.
 ///
 /// Only `comity-coherence` and tests make it; `cargo xtask tidy` finds other callers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clearance(());
+#[derive(Clone, Copy)]
+pub struct Clearance<'a> {
+    /// The holders of the object, if it is a directory, who are told of a change of attributes.
+    pub(super) holders: Option<&'a dyn DirectoryHolders>,
+}
 
-impl Clearance {
+impl std::fmt::Debug for Clearance<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clearance")
+    }
+}
+
+impl Clearance<'_> {
     /// Permits a change. Only `comity-coherence` and tests may call it.
     #[must_use]
     pub const fn given() -> Self {
-        Self(())
+        Self { holders: None }
     }
 }
 
@@ -61,8 +70,8 @@ impl<'a> DirectoryClearance<'a> {
 
     /// Returns the permission to change the attributes of the object whose change is under way.
     #[must_use]
-    pub const fn of_object(&self) -> Clearance {
-        Clearance(())
+    pub fn of_object(&self) -> Clearance<'_> {
+        Clearance { holders: self.holders.as_deref().map(|holders| holders as _) }
     }
 }
 

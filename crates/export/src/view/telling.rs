@@ -2,7 +2,8 @@
 
 use comity_vfs::{Attr, Change, Changed, Cred, Disk, Handle, Name, NamedObject, Result, Wire};
 
-use super::{ChangedPlace, DirectoryClearance, NameChange, Node, View};
+use super::name_change::telling;
+use super::{ChangedPlace, Clearance, DirectoryClearance, NameChange, Node, View};
 
 /// A name in a directory of the file system.
 type EntryName<'n> = (&'n Handle, Name<'n>);
@@ -62,6 +63,20 @@ impl View<'_> {
             })
         })?;
         Ok((self.change_out(source), self.change_out(target)))
+    }
+
+    /// Sets attributes, and notifies the holders if the object is a directory.
+    pub(super) fn tell_attributes(
+        &self,
+        cleared: Clearance<'_>,
+        node: &Node,
+        set: impl FnOnce() -> Result<Change<Disk>>,
+    ) -> Result<Change<Wire>> {
+        let change = telling(cleared.holders, set, |change, holders| {
+            let after = change.after.map(|attr| self.attr_out(&attr));
+            holders.tell_attributes(&self.resolved.export().key(node.handle()), after.as_ref());
+        })?;
+        Ok(self.change_out(change))
     }
 
     fn changed<'n>(&self, (dir, name): EntryName<'n>, change: &Change<Disk>) -> ChangedPlace<'n> {

@@ -23,7 +23,7 @@ impl View<'_> {
     /// [`Status::BadOwner`] if a user or group in it has no id on disk; [`Status`].
     pub fn setacl(
         &self,
-        _: Clearance,
+        _: Clearance<'_>,
         node: &Node,
         kind: AclKind,
         acl: Option<&Acl<Wire>>,
@@ -52,7 +52,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn setxattr(
         &self,
-        _: Clearance,
+        _: Clearance<'_>,
         node: &Node,
         name: &[u8],
         value: Option<&[u8]>,
@@ -92,7 +92,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn allocate(
         &self,
-        _: Clearance,
+        _: Clearance<'_>,
         node: &Node,
         offset: u64,
         length: u64,
@@ -107,7 +107,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn deallocate(
         &self,
-        _: Clearance,
+        _: Clearance<'_>,
         node: &Node,
         offset: u64,
         length: u64,
@@ -122,7 +122,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn copy(
         &self,
-        _: Clearance,
+        _: Clearance<'_>,
         source: (&Node, u64),
         target: (&Node, u64),
         length: u64,
@@ -140,7 +140,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn clone_range(
         &self,
-        _: Clearance,
+        _: Clearance<'_>,
         source: (&Node, u64),
         target: (&Node, u64),
         length: u64,

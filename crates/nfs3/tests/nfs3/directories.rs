@@ -7,10 +7,11 @@ use std::time::Duration;
 use comity_coherence::Hosts;
 use comity_proto::nfs3::{
     Createhow3, Diropargs3, Link3args, Mkdir3args, Mknod3args, Mknoddata3, Rename3args, Sattr3,
-    Setattr3args, Symlink3args, procedure,
+    SetTime3, Setattr3args, Symlink3args, procedure,
 };
 use comity_state::{
-    Always, Client, DirectoryRequest, Effect, Engine, FileKey, Recovered, Sender, Settings, Stateid,
+    Always, Client, DirectoryRequest, Effect, Engine, FileKey, NotedChange, NoticeWishes,
+    Recovered, Sender, Settings, Stateid,
 };
 use comity_vfs::{Cred, Gid, Uid};
 use comity_xdr::Opaque;
@@ -38,20 +39,17 @@ impl ServerAndHolder {
     }
 
     fn hold(&self, directory: &[u8]) -> Stateid {
+        self.hold_with(directory, None)
+    }
+
+    fn hold_with(&self, directory: &[u8], notices: Option<NoticeWishes>) -> Stateid {
         let directory = self.key(directory);
         let parent = self.key(&self.world.root);
         let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
         let (client, caller) = (&self.client, self.client.caller());
         let policy = &Always;
-        let request = DirectoryRequest {
-            client,
-            caller,
-            directory,
-            parent,
-            user: &user,
-            policy,
-            notices: None,
-        };
+        let request =
+            DirectoryRequest { client, caller, directory, parent, user: &user, policy, notices };
         self.engine.delegate_directory(NOW, &request).unwrap()
     }
 
@@ -108,6 +106,37 @@ fn every_procedure_that_changes_a_directory_waits_for_the_recall() {
     let file = world.handle("a");
     let link = Link3args { file: Opaque(&file), link: place(world, "second") };
     site.is_recalled_by(&root, (procedure::LINK, &encoded(&link)));
+}
+
+#[test]
+fn a_setting_of_times_is_notified_to_a_holder_that_wants_that() {
+    let site = ServerAndHolder::new();
+    let root = site.world.root.clone();
+    let directory = NoticeWishes::CHANGE | NoticeWishes::CTIME | NoticeWishes::MTIME;
+    let notices = NoticeWishes {
+        kinds: NoticeWishes::kinds_of_settings(directory),
+        handles: false,
+        fileids: false,
+        types: false,
+        directory,
+        bytes_max: 4096,
+        unacknowledged_max: 64,
+    };
+    site.hold_with(&root, Some(notices));
+    let setting = |new_attributes| {
+        let args = Setattr3args { object: Opaque(&root), new_attributes, guard: None };
+        site.status(procedure::SETATTR, &encoded(&args))
+    };
+    let mtime = SetTime3::SetToServerTime;
+    assert_eq!(setting(Sattr3 { mtime, ..Sattr3::default() }), 0);
+    let Some(Effect::Notify { batch, .. }) = site.engine.poll_effect() else {
+        panic!("the holder is not notified")
+    };
+    assert_eq!(batch[0].change, NotedChange::Attributes);
+    assert!(batch[0].after.is_some());
+    let mode = Some(0o777);
+    assert_eq!(setting(Sattr3 { mode, ..Sattr3::default() }), JUKEBOX);
+    assert!(matches!(site.engine.poll_effect(), Some(Effect::Recall { .. })));
 }
 
 #[test]

@@ -33,11 +33,12 @@ const NAMES: [(u32, u32); 3] = [
 const OF_ENTRY: Bitmap4 = Bitmap4::of(&[a::TYPE, a::FILEHANDLE, a::FILEID]);
 
 /// Attributes of a directory that a notification can have, in the order of their numbers.
-const OF_DIRECTORY: [(u32, u8); 6] = [
+const OF_DIRECTORY: [(u32, u8); 7] = [
     (a::CHANGE, NoticeWishes::CHANGE),
     (a::SIZE, NoticeWishes::SIZE),
     (a::NUMLINKS, NoticeWishes::LINKS),
     (a::SPACE_USED, NoticeWishes::USED),
+    (a::TIME_ACCESS, NoticeWishes::ATIME),
     (a::TIME_METADATA, NoticeWishes::CTIME),
     (a::TIME_MODIFY, NoticeWishes::MTIME),
 ];
@@ -49,34 +50,48 @@ pub(crate) fn wishes(
     (bytes_max, unacknowledged_max): (usize, usize),
 ) -> Option<NoticeWishes> {
     let wanted = &args.notification_types;
-    let kinds = kinds_of_names(wanted);
-    if kinds == 0 || bytes_max < NOTICE_BYTES_MIN {
+    let (names, directory) = (kinds_of_names(wanted), attributes_of_directory(args));
+    let has_any = names != 0 || directory != 0 || wanted.contains(kind::CHANGE_COOKIE_VERIFIER);
+    if !has_any || needs_order(wanted) || bytes_max < NOTICE_BYTES_MIN {
         return None;
     }
     let entry = &args.child_attributes;
-    let has_directory = wanted.contains(kind::CHANGE_DIR_ATTRS);
-    let of_directory = OF_DIRECTORY.iter().filter(|_| has_directory);
-    let of_directory = of_directory.filter(|(number, _)| args.dir_attributes.contains(*number));
     Some(NoticeWishes {
-        kinds,
+        kinds: names | NoticeWishes::kinds_of_settings(directory),
         handles: entry.contains(a::FILEHANDLE),
         fileids: entry.contains(a::FILEID),
         types: entry.contains(a::TYPE),
-        directory: of_directory.fold(0, |all, (_, bit)| all | bit),
+        directory,
         bytes_max,
         unacknowledged_max,
     })
 }
 
-/// Returns the kinds of changes of names of which a client is notified. RFC 8881 says where an entry
-/// is added, by cookies and neighbours, and this server does not. A client that wants only some
-/// kinds must say by the flag that it does not need that. One that wants all of them has all names,
-/// wherever they are.
+/// Returns the attributes of the directory that are told, as bits of [`NoticeWishes`].
+fn attributes_of_directory(args: &GetDirDelegation4args) -> u8 {
+    if !args.notification_types.contains(kind::CHANGE_DIR_ATTRS) {
+        return 0;
+    }
+    let wanted = OF_DIRECTORY.iter().filter(|(number, _)| args.dir_attributes.contains(*number));
+    wanted.fold(0, |all, (_, bit)| all | bit)
+}
+
+/// Returns the kinds of changes of names of which a client is notified.
 fn kinds_of_names(wanted: &Bitmap4) -> u32 {
     let names = NAMES.iter().filter(|(number, _)| wanted.contains(*number));
-    let is_enough = wanted.contains(kind::GFLAG_EXTEND) || names.clone().count() == NAMES.len();
-    if is_enough { names.fold(0, |all, (_, bit)| all | bit) } else { 0 }
+    names.fold(0, |all, (_, bit)| all | bit)
 }
+
+/// Returns whether a client needs the order of the entries. RFC 8881 tells it by cookies and
+/// neighbours, and notifies a client of its own changes for the same reason; this server does
+/// neither.
+fn needs_order(wanted: &Bitmap4) -> bool {
+    !wanted.contains(kind::GFLAG_EXTEND) || wanted.contains(kind::CFLAG_ORDER)
+}
+
+/// Kinds of the answer of which nothing is ever sent: a flag, and the verifier of cookies, which
+/// never changes.
+const SILENT: Bitmap4 = Bitmap4::of(&[kind::CHANGE_COOKIE_VERIFIER, kind::GFLAG_EXTEND]);
 
 /// Returns the bitmaps of the answer: the kinds of notifications, the attributes of entries, and
 /// those of the directory.
@@ -84,7 +99,7 @@ pub(crate) fn granted_notices(
     args: &GetDirDelegation4args,
     wishes: &NoticeWishes,
 ) -> (Bitmap4, Bitmap4, Bitmap4) {
-    let mut kinds = args.notification_types.and(&Bitmap4::of(&[kind::GFLAG_EXTEND]));
+    let mut kinds = args.notification_types.and(&SILENT);
     let names = NAMES.iter().filter(|(_, bit)| wishes.kinds & bit != 0);
     names.for_each(|(number, _)| kinds.insert(*number));
     if wishes.directory != 0 {
@@ -107,8 +122,13 @@ pub(super) fn arguments(
     wishes: &NoticeWishes,
     batch: &NoticeBatch,
 ) -> Vec<u8> {
-    let values: Vec<_> = batch.iter().map(|notice| values(plan, wishes, notice)).collect();
-    let changes = values.iter().map(|(mask, vals)| Notify4 { mask: *mask, vals: Opaque(vals) });
+    let names = batch.iter().filter_map(|notice| name_change(plan, wishes, &notice.change));
+    let after = batch.last().and_then(|last| attributes_after(wishes, last));
+    let values: Vec<_> = names.chain(after).collect();
+    let changes = values.iter().map(|(kind, encoder)| Notify4 {
+        mask: Bitmap4::of(&[*kind]),
+        vals: Opaque(encoder.bytes()),
+    });
     let fh = plan.seal_key(directory);
     encoded(&CbNotify4args {
         stateid: Stateid4 { seqid: stateid.seqid, other: stateid.other },
@@ -117,34 +137,42 @@ pub(super) fn arguments(
     })
 }
 
-/// Returns the kinds of a notification and their values, in the order of the kinds.
-fn values(plan: &Plan, wishes: &NoticeWishes, notice: &DirectoryNotice) -> (Bitmap4, Vec<u8>) {
-    let (mut mask, mut encoder) = (Bitmap4::EMPTY, Encoder::new());
-    if let Some(after) = notice.after.filter(|_| wishes.directory != 0) {
-        mask.insert(kind::CHANGE_DIR_ATTRS);
-        let values = directory_values(wishes, &after);
-        let attrs = Fattr4 { attrmask: of_directory(wishes), attr_vals: Opaque(values.bytes()) };
-        let changed_entry = NotifyEntry4 { file: Opaque(b""), attrs };
-        encoder.value(&NotifyAttr4 { changed_entry });
-    }
-    match &notice.change {
+/// A notification of one kind, and its value. A `notify4` could have several kinds, but some
+/// clients read only the first one.
+type OfKind = (u32, Encoder);
+
+/// Returns the attributes of the directory after the last change of a call.
+fn attributes_after(wishes: &NoticeWishes, last: &DirectoryNotice) -> Option<OfKind> {
+    let after = last.after.filter(|_| wishes.directory != 0)?;
+    let values = directory_values(wishes, &after);
+    let attrs = Fattr4 { attrmask: of_directory(wishes), attr_vals: Opaque(values.bytes()) };
+    let changed_entry = NotifyEntry4 { file: Opaque(b""), attrs };
+    let mut encoder = Encoder::new();
+    encoder.value(&NotifyAttr4 { changed_entry });
+    Some((kind::CHANGE_DIR_ATTRS, encoder))
+}
+
+fn name_change(plan: &Plan, wishes: &NoticeWishes, change: &NotedChange) -> Option<OfKind> {
+    let mut encoder = Encoder::new();
+    let kind = match change {
         NotedChange::Removed { name } => {
-            mask.insert(kind::REMOVE_ENTRY);
             encoder.value(&removed(name));
+            kind::REMOVE_ENTRY
         }
         NotedChange::Added { name, object, replaces } => {
-            mask.insert(kind::ADD_ENTRY);
             let values = entry_values(plan, wishes, object);
             encoder.value(&added(name, (&values.0, values.1.bytes()), *replaces));
+            kind::ADD_ENTRY
         }
         NotedChange::Renamed { from, name, object, replaces } => {
-            mask.insert(kind::RENAME_ENTRY);
             let values = entry_values(plan, wishes, object);
             let new_entry = added(name, (&values.0, values.1.bytes()), *replaces);
             encoder.value(&NotifyRename4 { old_entry: removed(from), new_entry });
+            kind::RENAME_ENTRY
         }
-    }
-    (mask, encoder.bytes().to_vec())
+        NotedChange::Attributes => return None,
+    };
+    Some((kind, encoder))
 }
 
 /// Returns an entry that is gone. Cookies of the file system are positions that are known while a
@@ -194,6 +222,7 @@ fn directory_values(wishes: &NoticeWishes, after: &NoticedAttributes) -> Encoder
             NoticeWishes::SIZE => values.value(&after.size),
             NoticeWishes::LINKS => values.value(&after.links),
             NoticeWishes::USED => values.value(&after.used),
+            NoticeWishes::ATIME => values.value(&nfstime4(after.atime)),
             NoticeWishes::CTIME => values.value(&nfstime4(after.ctime)),
             _ => values.value(&nfstime4(after.mtime)),
         }

@@ -19,6 +19,7 @@ mod hostile;
 mod hunt;
 mod moved_leases;
 mod nameless;
+mod notifications;
 mod openers;
 mod opens;
 mod owners;

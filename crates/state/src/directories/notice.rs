@@ -11,7 +11,7 @@ const REST_BYTES: usize = 320;
 /// Bytes of a handle as clients get it.
 const HANDLE_BYTES: usize = 64;
 
-/// A change of the names of a directory.
+/// A change of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotedChange {
     /// A name was made.
@@ -39,6 +39,8 @@ pub enum NotedChange {
         /// True if another object had the new name before.
         replaces: bool,
     },
+    /// Attributes of the directory were set.
+    Attributes,
 }
 
 /// A change of a directory of which holders of its delegations are notified (RFC 8881, 20.4).
@@ -57,6 +59,7 @@ impl NotedChange {
             Self::Added { .. } => Share::ADDED,
             Self::Removed { .. } => Share::REMOVED,
             Self::Renamed { .. } => Share::RENAMED,
+            Self::Attributes => Share::ATTRIBUTES,
         }
     }
 }
@@ -68,6 +71,7 @@ impl DirectoryNotice {
             NotedChange::Added { name, replaces, .. } => name.len() * if *replaces { 2 } else { 1 },
             NotedChange::Removed { name } => name.len(),
             NotedChange::Renamed { from, name, .. } => from.len() + 2 * name.len(),
+            NotedChange::Attributes => 0,
         };
         names + HANDLE_BYTES + REST_BYTES
     }
@@ -105,10 +109,24 @@ impl NoticeWishes {
     pub const LINKS: u8 = 4;
     /// The space used.
     pub const USED: u8 = 8;
+    /// The time of the last access.
+    pub const ATIME: u8 = 64;
     /// The time of the last change of the attributes.
     pub const CTIME: u8 = 16;
     /// The time of the last change of the names.
     pub const MTIME: u8 = 32;
+
+    /// Returns the bits of [`NoticeWishes::kinds`] for settings of attributes of a directory, of
+    /// which a client that wants these attributes can be told everything.
+    #[must_use]
+    pub const fn kinds_of_settings(directory: u8) -> u32 {
+        if directory & Self::CHANGE == 0 || directory & Self::CTIME == 0 {
+            return 0;
+        }
+        let accessed = if directory & Self::ATIME == 0 { 0 } else { Share::ACCESSED };
+        let modified = if directory & Self::MTIME == 0 { 0 } else { Share::MODIFIED };
+        Share::ATTRIBUTES | accessed | modified
+    }
 
     /// Returns whether the client is notified of all these changes.
     pub(crate) const fn has(&self, told: u32) -> bool {

@@ -27,8 +27,20 @@ impl Share {
     pub const REMOVED: u32 = 8;
     /// A name is replaced by another one in the same directory.
     pub const RENAMED: u32 = 16;
+    /// Attributes of a directory are set, with the change attribute and the ctime, and beside these
+    /// none but those of the following two bits.
+    pub const ATTRIBUTES: u32 = 32;
+    /// The time of the last access is set.
+    pub const ACCESSED: u32 = 64;
+    /// The time of the last change of the names is set.
+    pub const MODIFIED: u32 = 128;
     /// All of these.
-    const TOLD: u32 = Self::ADDED | Self::REMOVED | Self::RENAMED;
+    const TOLD: u32 = Self::ADDED
+        | Self::REMOVED
+        | Self::RENAMED
+        | Self::ATTRIBUTES
+        | Self::ACCESSED
+        | Self::MODIFIED;
 
     /// Returns the share of an open that denies nothing.
     #[must_use]

@@ -37,12 +37,12 @@ impl<'a, C: Changer<'a>> Holders<'a, C> {
     }
 
     fn note_name(&self, place: &ChangedPlace<'_>, change: NotedChange) {
-        let after = place.after.as_ref().map(noted);
+        let after = place.after.as_ref().map(NoticedAttributes::of);
         self.note(&place.directory, DirectoryNotice { change, after });
     }
 
     fn note(&self, directory: &FileKey, notice: DirectoryNotice) {
-        let notified = self.engine.note_change(self.mine(), directory, notice);
+        let notified = self.engine.note_change(self.caller.now(), self.mine(), directory, notice);
         self.notified.lock().unwrap_or_else(PoisonError::into_inner).extend(notified);
     }
 
@@ -100,7 +100,7 @@ impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
     fn tell_attributes(&self, directory: &FileKey, after: Option<&Attr<Wire>>) {
         match after {
             Some(after) => {
-                let (change, after) = (NotedChange::Attributes, Some(noted(after)));
+                let (change, after) = (NotedChange::Attributes, Some(NoticedAttributes::of(after)));
                 self.note(directory, DirectoryNotice { change, after });
             }
             None => self.recall(directory),
@@ -122,17 +122,5 @@ impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
                 break;
             }
         }
-    }
-}
-
-const fn noted(attr: &Attr<Wire>) -> NoticedAttributes {
-    NoticedAttributes {
-        change: attr.change,
-        size: attr.size,
-        links: attr.links,
-        used: attr.used,
-        atime: attr.atime,
-        ctime: attr.ctime,
-        mtime: attr.mtime,
     }
 }

@@ -10,6 +10,7 @@ use comity_state::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
 use comity_vfs::{Result, Status};
 
 use crate::act::Act;
+use crate::changes::changes_by;
 use crate::holders::{Changer, Holders};
 
 /// A caller that changes directories. Its own delegations do not conflict with its changes.
@@ -118,8 +119,8 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         Ok(cleared)
     }
 
-    /// Clears a change of attributes of an object, which may be a directory: holders are notified of
-    /// a change of all whose attributes they can be told.
+    /// Clears a change of attributes of an object, which may be a directory. Its holders are
+    /// notified instead of recalled, if they can be told all that changes.
     ///
     /// # Errors
     /// As all functions here.
@@ -142,7 +143,8 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
     ) -> DirectoryClearance<'a> {
         let Some(engine) = self.engine() else { return DirectoryClearance::given() };
         let begin = |dir| ChangeUnderWay::begin(engine.changes_under_way(&view.key(dir)));
-        let cleared = DirectoryClearance::during(begin(first), second.map(begin));
+        let cleared = DirectoryClearance::during(begin(first), second.map(begin))
+            .noted_in(changes_by(engine, self.client()));
         if !engine.has_delegations() {
             // No delegation of these directories is granted while the change is under way.
             return cleared;

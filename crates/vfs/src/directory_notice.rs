@@ -1,4 +1,4 @@
-use crate::{DelegationNumber, Handle, Time};
+use crate::{Attr, DelegationNumber, Handle, IdDomain, Time};
 
 /// A change of a delegated directory by another client, of which the server has notified this one
 /// (RFC 8881, 20.4). The delegation stays.
@@ -69,4 +69,20 @@ pub struct NoticedAttributes {
     pub ctime: Time,
     /// The time of the last change of the names.
     pub mtime: Time,
+}
+
+impl NoticedAttributes {
+    /// Returns those of an object.
+    #[must_use]
+    pub const fn of<S: IdDomain>(attr: &Attr<S>) -> Self {
+        Self {
+            change: attr.change,
+            size: attr.size,
+            links: attr.links,
+            used: attr.used,
+            atime: attr.atime,
+            ctime: attr.ctime,
+            mtime: attr.mtime,
+        }
+    }
 }

@@ -1,14 +1,18 @@
 //! Notifications of changes in delegated directories: those that a client may get, and their bytes
 //! (RFC 8881, 18.39 and 20.4).
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use comity_export::Plan;
 use comity_proto::nfs4::{
-    Bitmap4, CbNotify4args, Fattr4, GetDirDelegation4args, NfsFh4, Notify4, NotifyAdd4,
+    Bitmap4, CbNotify4args, Fattr4, GetDirDelegation4args, NfsFh4, Nfstime4, Notify4, NotifyAdd4,
     NotifyAttr4, NotifyEntry4, NotifyRemove4, NotifyRename4, Stateid4, attribute as a,
     notify_type as kind,
 };
 use comity_state::{
-    DirectoryNotice, FileKey, NotedChange, NoticeBatch, NoticeWishes, Share, Stateid,
+    ChildAttributes, DirectoryNotice, FileKey, NotedChange, NoticeBatch, NoticeWishes, Share,
+    Stateid,
 };
 use comity_vfs::{NamedObject, NoticedAttributes};
 use comity_xdr::{Counted, Encoder, Opaque, encoded};
@@ -43,16 +47,26 @@ const OF_DIRECTORY: [(u32, u8); 7] = [
     (a::TIME_MODIFY, NoticeWishes::MTIME),
 ];
 
+/// Attributes of an object in a directory of whose changes clients are notified, in the order of
+/// their numbers. Reading changes the access time, which is not told.
+const OF_CHILD: [(u32, u8); 6] = [
+    (a::CHANGE, NoticeWishes::CHANGE),
+    (a::SIZE, NoticeWishes::SIZE),
+    (a::NUMLINKS, NoticeWishes::LINKS),
+    (a::SPACE_USED, NoticeWishes::USED),
+    (a::TIME_METADATA, NoticeWishes::CTIME),
+    (a::TIME_MODIFY, NoticeWishes::MTIME),
+];
+
 /// Returns the notifications that a client gets with a delegation, with their bounds; none if it
 /// wants none of these, or takes no calls that are long enough.
-pub(crate) fn wishes(
-    args: &GetDirDelegation4args,
-    (bytes_max, unacknowledged_max): (usize, usize),
-) -> Option<NoticeWishes> {
+pub(crate) fn wishes(args: &GetDirDelegation4args, bounds: &NoticeBounds) -> Option<NoticeWishes> {
     let wanted = &args.notification_types;
     let (names, directory) = (kinds_of_names(wanted), attributes_of_directory(args));
-    let has_any = names != 0 || directory != 0 || wanted.contains(kind::CHANGE_COOKIE_VERIFIER);
-    if !has_any || needs_order(wanted) || bytes_max < NOTICE_BYTES_MIN {
+    let children = if bounds.children { attributes_of_children(args) } else { 0 };
+    let has_any = names != 0 || directory != 0 || children != 0;
+    let has_any = has_any || wanted.contains(kind::CHANGE_COOKIE_VERIFIER);
+    if !has_any || needs_order(wanted) || bounds.bytes_max < NOTICE_BYTES_MIN {
         return None;
     }
     let entry = &args.child_attributes;
@@ -62,9 +76,44 @@ pub(crate) fn wishes(
         fileids: entry.contains(a::FILEID),
         types: entry.contains(a::TYPE),
         directory,
-        bytes_max,
-        unacknowledged_max,
+        children,
+        child_delay: delay(&args.child_attr_delay).min(bounds.delay_max),
+        bytes_max: bounds.bytes_max,
+        unacknowledged_max: bounds.unacknowledged_max,
     })
+}
+
+/// The bounds of the notifications of a client.
+pub(crate) struct NoticeBounds {
+    /// Most bytes of notifications in one call.
+    pub(crate) bytes_max: usize,
+    /// Most notifications that the client has not acknowledged.
+    pub(crate) unacknowledged_max: usize,
+    /// True if it may be notified of changed attributes of the objects in the directory.
+    pub(crate) children: bool,
+    /// The longest delay of such a notification.
+    pub(crate) delay_max: Duration,
+}
+
+/// Returns a delay that a client has asked for; none if it is negative.
+fn delay(wanted: &Nfstime4) -> Duration {
+    let seconds = u64::try_from(wanted.seconds);
+    let nanoseconds = Duration::from_nanos(wanted.nseconds.into());
+    seconds
+        .map_or(Duration::ZERO, |seconds| Duration::from_secs(seconds).saturating_add(nanoseconds))
+}
+
+/// Returns the attributes of objects in the directory whose changes are told, as bits of
+/// [`NoticeWishes`]. A name may get another object before a notification arrives, so that the
+/// client must want the handle.
+fn attributes_of_children(args: &GetDirDelegation4args) -> u8 {
+    let wanted = &args.child_attributes;
+    let is_wanted = args.notification_types.contains(kind::CHANGE_CHILD_ATTRS);
+    if !is_wanted || !wanted.contains(a::FILEHANDLE) {
+        return 0;
+    }
+    let told = OF_CHILD.iter().filter(|(number, _)| wanted.contains(*number));
+    told.fold(0, |all, (_, bit)| all | bit)
 }
 
 /// Returns the attributes of the directory that are told, as bits of [`NoticeWishes`].
@@ -105,14 +154,42 @@ pub(crate) fn granted_notices(
     if wishes.directory != 0 {
         kinds.insert(kind::CHANGE_DIR_ATTRS);
     }
-    (kinds, args.child_attributes.and(&OF_ENTRY), of_directory(wishes))
+    if wishes.children != 0 {
+        kinds.insert(kind::CHANGE_CHILD_ATTRS);
+    }
+    let of_children = args.child_attributes.and(&OF_ENTRY).or(&mask_of(&OF_CHILD, wishes.children));
+    (kinds, of_children, of_directory(wishes))
 }
 
 fn of_directory(wishes: &NoticeWishes) -> Bitmap4 {
+    mask_of(&OF_DIRECTORY, wishes.directory)
+}
+
+/// Returns the numbers of attributes of these bits.
+fn mask_of(table: &[(u32, u8)], bits: u8) -> Bitmap4 {
     let mut mask = Bitmap4::EMPTY;
-    let wanted = OF_DIRECTORY.iter().filter(|(_, bit)| wishes.directory & bit != 0);
+    let wanted = table.iter().filter(|(_, bit)| bits & bit != 0);
     wanted.for_each(|(number, _)| mask.insert(*number));
     mask
+}
+
+/// Reads the attributes of the changed children of a notification, and leaves out those that do not
+/// exist any more. Returns `None` if nothing is left.
+pub(super) fn with_attributes(plan: &Plan, batch: &NoticeBatch) -> Option<NoticeBatch> {
+    if !batch.iter().any(|notice| is_child(notice)) {
+        return Some(Arc::clone(batch));
+    }
+    let read = |notice: &Arc<DirectoryNotice>| match &notice.change {
+        NotedChange::Child { name, key, .. } => {
+            let (object, rest) = plan.noticed(key)?;
+            let attributes = Some(ChildAttributes { object, rest });
+            let change = NotedChange::Child { name: Arc::clone(name), key: *key, attributes };
+            Some(Arc::new(DirectoryNotice { change, after: None }))
+        }
+        _ => Some(Arc::clone(notice)),
+    };
+    let batch: NoticeBatch = batch.iter().filter_map(read).collect();
+    (!batch.is_empty()).then_some(batch)
 }
 
 /// Encodes the arguments of CB_NOTIFY.
@@ -123,7 +200,8 @@ pub(super) fn arguments(
     batch: &NoticeBatch,
 ) -> Vec<u8> {
     let names = batch.iter().filter_map(|notice| name_change(plan, wishes, &notice.change));
-    let after = batch.last().and_then(|last| attributes_after(wishes, last));
+    let last = batch.iter().rev().find(|notice| !is_child(notice));
+    let after = last.and_then(|last| attributes_after(wishes, last));
     let values: Vec<_> = names.chain(after).collect();
     let changes = values.iter().map(|(kind, encoder)| Notify4 {
         mask: Bitmap4::of(&[*kind]),
@@ -135,6 +213,10 @@ pub(super) fn arguments(
         fh: Opaque(fh.bytes()),
         changes: Counted(changes.collect()),
     })
+}
+
+const fn is_child(notice: &DirectoryNotice) -> bool {
+    matches!(notice.change, NotedChange::Child { .. })
 }
 
 /// A notification of one kind, and its value. A `notify4` could have several kinds, but some
@@ -169,6 +251,13 @@ fn name_change(plan: &Plan, wishes: &NoticeWishes, change: &NotedChange) -> Opti
             let new_entry = added(name, (&values.0, values.1.bytes()), *replaces);
             encoder.value(&NotifyRename4 { old_entry: removed(from), new_entry });
             kind::RENAME_ENTRY
+        }
+        NotedChange::Child { name, attributes, .. } => {
+            let (mask, values) = child_values(plan, wishes, attributes.as_ref()?);
+            let attrs = Fattr4 { attrmask: mask, attr_vals: Opaque(values.bytes()) };
+            let changed_entry = NotifyEntry4 { file: Opaque(name), attrs };
+            encoder.value(&NotifyAttr4 { changed_entry });
+            kind::CHANGE_CHILD_ATTRS
         }
         NotedChange::Attributes => return None,
     };
@@ -214,18 +303,49 @@ fn entry_values(plan: &Plan, wishes: &NoticeWishes, object: &NamedObject) -> (Bi
     (mask, values)
 }
 
-fn directory_values(wishes: &NoticeWishes, after: &NoticedAttributes) -> Encoder {
+/// Returns the attributes of a changed child, in the order of their numbers.
+fn child_values(
+    plan: &Plan,
+    wishes: &NoticeWishes,
+    ChildAttributes { object, rest }: &ChildAttributes,
+) -> (Bitmap4, Encoder) {
+    let mut mask = mask_of(&OF_CHILD, wishes.children);
+    let of_entry =
+        [(a::TYPE, wishes.types), (a::FILEHANDLE, wishes.handles), (a::FILEID, wishes.fileids)];
+    let wanted = of_entry.iter().filter(|(_, is_wanted)| *is_wanted);
+    wanted.for_each(|(number, _)| mask.insert(*number));
     let mut values = Encoder::new();
-    for (_, bit) in OF_DIRECTORY.iter().filter(|(_, bit)| wishes.directory & bit != 0) {
-        match *bit {
-            NoticeWishes::CHANGE => values.value(&after.change),
-            NoticeWishes::SIZE => values.value(&after.size),
-            NoticeWishes::LINKS => values.value(&after.links),
-            NoticeWishes::USED => values.value(&after.used),
-            NoticeWishes::ATIME => values.value(&nfstime4(after.atime)),
-            NoticeWishes::CTIME => values.value(&nfstime4(after.ctime)),
-            _ => values.value(&nfstime4(after.mtime)),
+    for number in mask.iter() {
+        match number {
+            a::TYPE => values.value(&ftype4(object.file_type)),
+            a::FILEHANDLE => {
+                values.value::<NfsFh4<'_>>(&Opaque(plan.seal_key(&object.key).bytes()));
+            }
+            a::FILEID => values.value(&object.fileid),
+            number => {
+                let bit = OF_CHILD.iter().find(|(other, _)| *other == number);
+                bit.into_iter().for_each(|(_, bit)| append_value(&mut values, *bit, rest));
+            }
         }
     }
+    (mask, values)
+}
+
+fn directory_values(wishes: &NoticeWishes, after: &NoticedAttributes) -> Encoder {
+    let mut values = Encoder::new();
+    let wanted = OF_DIRECTORY.iter().filter(|(_, bit)| wishes.directory & bit != 0);
+    wanted.for_each(|(_, bit)| append_value(&mut values, *bit, after));
     values
+}
+
+fn append_value(values: &mut Encoder, bit: u8, from: &NoticedAttributes) {
+    match bit {
+        NoticeWishes::CHANGE => values.value(&from.change),
+        NoticeWishes::SIZE => values.value(&from.size),
+        NoticeWishes::LINKS => values.value(&from.links),
+        NoticeWishes::USED => values.value(&from.used),
+        NoticeWishes::ATIME => values.value(&nfstime4(from.atime)),
+        NoticeWishes::CTIME => values.value(&nfstime4(from.ctime)),
+        _ => values.value(&nfstime4(from.mtime)),
+    }
 }

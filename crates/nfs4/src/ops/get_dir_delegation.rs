@@ -4,6 +4,7 @@
 //! that answers NOTSUPP.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use comity_export::{DirectoryGrants, Node, View};
 use comity_proto::nfs4::{
@@ -16,7 +17,7 @@ use comity_state::{
 use comity_vfs::Status;
 use comity_xdr::{Decoder, Encoder};
 
-use crate::callback::notify::{NO_NOTICES, granted_notices, wishes};
+use crate::callback::notify::{NO_NOTICES, NoticeBounds, granted_notices, wishes};
 use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::limits::{CALLBACK_HEAD_BYTES, COOKIEVERF};
@@ -78,8 +79,13 @@ fn request(
 ) -> Result<Option<Granted>, Stop> {
     let client = compound.client().ok_or(Nfsstat4::OpNotInSession)?;
     let rules = view.rules().dir_delegations;
-    let bounds = (callback_bytes_max(compound, client), rules.notifications_max as usize);
-    let notices = wishes(args, bounds).filter(|_| !rules.recall_only);
+    let bounds = NoticeBounds {
+        bytes_max: callback_bytes_max(compound, client),
+        unacknowledged_max: rules.notifications_max as usize,
+        children: view.may_notify_of_children(),
+        delay_max: Duration::from_secs(rules.delay_seconds_max.into()),
+    };
+    let notices = wishes(args, &bounds).filter(|_| !rules.recall_only);
     let request = DirectoryRequest {
         client,
         caller: compound.caller,

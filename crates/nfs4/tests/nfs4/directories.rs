@@ -61,7 +61,7 @@ impl ServerAndClients {
         ask(&self.world, &mut self.holder, path)
     }
 
-    fn hold(&mut self, path: &[&[u8]]) -> Stateid4 {
+    pub(crate) fn hold(&mut self, path: &[&[u8]]) -> Stateid4 {
         self.ask(path).unwrap().expect("it is granted")
     }
 
@@ -145,7 +145,11 @@ pub(crate) struct Change {
     pub(crate) say: Box<dyn Fn(&mut Encoder)>,
 }
 
-fn change(name: &'static str, operations: u32, say: impl Fn(&mut Encoder) + 'static) -> Change {
+pub(crate) fn change(
+    name: &'static str,
+    operations: u32,
+    say: impl Fn(&mut Encoder) + 'static,
+) -> Change {
     Change { name, operations, say: Box::new(say) }
 }
 

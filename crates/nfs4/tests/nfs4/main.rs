@@ -6,6 +6,7 @@ mod attributes;
 mod barriers;
 mod border;
 mod callbacks;
+mod children;
 mod cloaks;
 mod copies;
 mod directories;

@@ -22,7 +22,7 @@ pub(crate) const CHILD: Bitmap4 =
 pub(crate) const DIR: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::TIME_MODIFY]);
 
 fn all_kinds() -> Bitmap4 {
-    NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS, kind::CHANGE_CHILD_ATTRS]))
+    NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS]))
 }
 
 /// The text of a notification: a change of a name, or of the attributes of the directory.
@@ -145,7 +145,7 @@ const KINDS: [(u32, &str); 12] = [
 ];
 
 /// A request for one kind, by a client that needs no cookies.
-const fn only(wanted: u32) -> Bitmap4 {
+pub(crate) const fn only(wanted: u32) -> Bitmap4 {
     Bitmap4::of(&[wanted, kind::GFLAG_EXTEND])
 }
 

@@ -121,6 +121,8 @@ impl Crowd {
             fileids: true,
             types: true,
             directory: NoticeWishes::CHANGE,
+            children: 0,
+            child_delay: Duration::ZERO,
             bytes_max: 4096,
             unacknowledged_max: 64,
         };

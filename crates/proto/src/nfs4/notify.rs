@@ -23,7 +23,8 @@ pub mod notify_type {
 /// Most bytes of one notification that are decoded.
 pub const NOTIFY_BYTES_MAX: u32 = 64 << 10;
 
-/// Most notifications in one callback that are decoded: a server of this project sends at most 1025.
+/// Most notifications in one callback that are decoded. A server of this project sends at most
+/// 1025.
 pub const NOTIFICATIONS_MAX: u32 = 2048;
 
 /// A set of notifications: their kinds, and their values, undecoded, in the order of the kinds

@@ -18,8 +18,8 @@ use crate::session::{
     SessionAnswer, SessionRequest,
 };
 
-/// A request for a delegation under which the server notifies this client of changes by others. The delays are zero: cached names must not be older than a change that this client has
-/// acknowledged.
+/// A request for a delegation under which the server notifies this client of changes by others. The
+/// delays are zero: cached names must not be older than a change that this client has acknowledged.
 const WITH_NOTIFICATIONS: GetDirDelegation4args = GetDirDelegation4args {
     signal_deleg_avail: false,
     notification_types: KINDS,

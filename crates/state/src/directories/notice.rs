@@ -1,8 +1,9 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use comity_vfs::{NamedObject, NoticedAttributes};
 
-use crate::Share;
+use crate::FileKey;
 
 /// Bytes of a notification beside its names and handles: masks, lengths and attributes, each at its
 /// longest.
@@ -41,6 +42,27 @@ pub enum NotedChange {
     },
     /// Attributes of the directory were set.
     Attributes,
+    /// Attributes of an object in the directory were changed.
+    Child {
+        /// The name by which the holder knows it.
+        name: Arc<[u8]>,
+        /// The object.
+        key: FileKey,
+        /// Its attributes. The shell reads them, and leaves out objects that are gone.
+        attributes: Option<ChildAttributes>,
+    },
+}
+
+/// A name in a directory, and its object.
+pub(crate) type Child = (Arc<[u8]>, FileKey);
+
+/// Attributes of an object in a directory, of which holders of the directory are notified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChildAttributes {
+    /// The object.
+    pub object: NamedObject,
+    /// The attributes that change.
+    pub rest: NoticedAttributes,
 }
 
 /// A change of a directory of which holders of its delegations are notified (RFC 8881, 20.4).
@@ -53,35 +75,48 @@ pub struct DirectoryNotice {
 }
 
 impl NotedChange {
-    /// Returns the kind of the change, as a bit of a [`Share`].
+    /// Returns the kind of the change, as a bit of [`NoticeWishes::kinds`].
     const fn kind(&self) -> u32 {
         match self {
-            Self::Added { .. } => Share::ADDED,
-            Self::Removed { .. } => Share::REMOVED,
-            Self::Renamed { .. } => Share::RENAMED,
-            Self::Attributes => Share::ATTRIBUTES,
+            Self::Added { .. } => NoticeWishes::ADDED,
+            Self::Removed { .. } => NoticeWishes::REMOVED,
+            Self::Renamed { .. } => NoticeWishes::RENAMED,
+            Self::Attributes => NoticeWishes::ATTRIBUTES,
+            Self::Child { .. } => 0,
         }
     }
 }
 
 impl DirectoryNotice {
     /// Returns the most bytes that the notification takes in a call.
-    pub(crate) const fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let names = match &self.change {
             NotedChange::Added { name, replaces, .. } => name.len() * if *replaces { 2 } else { 1 },
             NotedChange::Removed { name } => name.len(),
             NotedChange::Renamed { from, name, .. } => from.len() + 2 * name.len(),
             NotedChange::Attributes => 0,
+            NotedChange::Child { name, .. } => name.len(),
         };
         names + HANDLE_BYTES + REST_BYTES
+    }
+
+    /// Returns the notification of a changed child.
+    pub(crate) fn of_child((name, key): Child) -> Arc<Self> {
+        let change = NotedChange::Child { name, key, attributes: None };
+        Arc::new(Self { change, after: None })
+    }
+
+    /// Returns the most bytes that the notification of a changed child takes in a call.
+    pub(crate) const fn bytes_of_child(name: &[u8]) -> usize {
+        name.len() + HANDLE_BYTES + REST_BYTES
     }
 }
 
 /// The notifications that a client has asked for with a directory delegation, and their bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoticeWishes {
-    /// The changes of which it is notified, as bits [`Share::ADDED`] and the others. Changes of
-    /// other kinds recall the delegation.
+    /// The changes of which it is notified, as bits [`NoticeWishes::ADDED`] and the others. Changes
+    /// of other kinds recall the delegation.
     pub kinds: u32,
     /// True if it wants the handle of an object that got a name.
     pub handles: bool,
@@ -92,6 +127,11 @@ pub struct NoticeWishes {
     /// The attributes of the directory that it wants with each change, as bits of
     /// [`NoticeWishes::CHANGE`] and the others.
     pub directory: u8,
+    /// The attributes of objects in the directory of whose changes it wants to be notified, as the
+    /// same bits; 0 if it is not notified.
+    pub children: u8,
+    /// The longest time from a change of such an attribute to the notification.
+    pub child_delay: Duration,
     /// Most bytes of notifications in one call.
     pub bytes_max: usize,
     /// Most notifications that the client has not acknowledged, a bound of the export. A client
@@ -101,6 +141,27 @@ pub struct NoticeWishes {
 }
 
 impl NoticeWishes {
+    /// A name is added.
+    pub const ADDED: u32 = 4;
+    /// A name is removed.
+    pub const REMOVED: u32 = 8;
+    /// A name is replaced by another one in the same directory.
+    pub const RENAMED: u32 = 16;
+    /// Attributes of the directory are set, with the change attribute and the ctime, and beside
+    /// these none but those of the following two bits.
+    pub const ATTRIBUTES: u32 = 32;
+    /// The time of the last access is set.
+    pub const ACCESSED: u32 = 64;
+    /// The time of the last change of the names is set.
+    pub const MODIFIED: u32 = 128;
+    /// All of these.
+    pub(crate) const KINDS: u32 = Self::ADDED
+        | Self::REMOVED
+        | Self::RENAMED
+        | Self::ATTRIBUTES
+        | Self::ACCESSED
+        | Self::MODIFIED;
+
     /// The change attribute.
     pub const CHANGE: u8 = 1;
     /// The size.
@@ -123,9 +184,9 @@ impl NoticeWishes {
         if directory & Self::CHANGE == 0 || directory & Self::CTIME == 0 {
             return 0;
         }
-        let accessed = if directory & Self::ATIME == 0 { 0 } else { Share::ACCESSED };
-        let modified = if directory & Self::MTIME == 0 { 0 } else { Share::MODIFIED };
-        Share::ATTRIBUTES | accessed | modified
+        let accessed = if directory & Self::ATIME == 0 { 0 } else { NoticeWishes::ACCESSED };
+        let modified = if directory & Self::MTIME == 0 { 0 } else { NoticeWishes::MODIFIED };
+        NoticeWishes::ATTRIBUTES | accessed | modified
     }
 
     /// Returns whether the client is notified of all these changes.

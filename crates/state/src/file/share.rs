@@ -1,5 +1,6 @@
 use super::Holder;
 use super::holders::Holders;
+use crate::directories::NoticeWishes;
 use crate::{ClientId, LockType};
 
 /// The access of an open, and the access that it denies to others (`share_access`, `share_deny`;
@@ -20,27 +21,20 @@ impl Share {
     /// Read and write access.
     pub const BOTH: u32 = 3;
 
-    /// A name is added to a directory. This bit and the following ones say, beside write access,
-    /// how a directory changes: a holder that is notified of all of it keeps its delegation.
-    pub const ADDED: u32 = 4;
+    /// A name is added to a directory. This bit and the following ones, of [`NoticeWishes::kinds`],
+    /// say beside write access how a directory changes: a holder that is notified of all of it
+    /// keeps its delegation.
+    pub const ADDED: u32 = NoticeWishes::ADDED;
     /// A name is removed from a directory.
-    pub const REMOVED: u32 = 8;
+    pub const REMOVED: u32 = NoticeWishes::REMOVED;
     /// A name is replaced by another one in the same directory.
-    pub const RENAMED: u32 = 16;
-    /// Attributes of a directory are set, with the change attribute and the ctime, and beside these
-    /// none but those of the following two bits.
-    pub const ATTRIBUTES: u32 = 32;
+    pub const RENAMED: u32 = NoticeWishes::RENAMED;
+    /// Attributes of a directory are set.
+    pub const ATTRIBUTES: u32 = NoticeWishes::ATTRIBUTES;
     /// The time of the last access is set.
-    pub const ACCESSED: u32 = 64;
+    pub const ACCESSED: u32 = NoticeWishes::ACCESSED;
     /// The time of the last change of the names is set.
-    pub const MODIFIED: u32 = 128;
-    /// All of these.
-    const TOLD: u32 = Self::ADDED
-        | Self::REMOVED
-        | Self::RENAMED
-        | Self::ATTRIBUTES
-        | Self::ACCESSED
-        | Self::MODIFIED;
+    pub const MODIFIED: u32 = NoticeWishes::MODIFIED;
 
     /// Returns the share of an open that denies nothing.
     #[must_use]
@@ -63,7 +57,7 @@ impl Share {
     /// Returns how a directory changes, if a holder of it may be notified instead of losing the
     /// delegation.
     pub(crate) const fn told(self) -> Option<u32> {
-        match self.access & Self::TOLD {
+        match self.access & NoticeWishes::KINDS {
             0 => None,
             told => Some(told),
         }

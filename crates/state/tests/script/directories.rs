@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use comity_state::{
     Adaptive, Always, Client, DirectoryNotice, DirectoryPolicy, DirectoryRequest, Never,
     NotedChange, NoticeWishes, SecondAsk, Share,
 };
-use comity_vfs::{Cred, FileType, Gid, NamedObject, Uid};
+use comity_vfs::{Cred, FileType, Gid, NamedObject, ObjectChange, Uid};
 
 use crate::world::{Told, World, file};
 
@@ -24,6 +25,34 @@ impl World {
                 let client = self.client(client).unwrap();
                 let held = (&self.files[*delegation], &self.stateids[*delegation]);
                 self.engine.notices_answered(self.now, &client, held, verb == "applied");
+                Vec::new()
+            }
+            ("sees", [client, directory, name, object, since @ ..]) => {
+                let client = self.client(client).unwrap();
+                let now = self.engine.changed_objects().moment();
+                let since = since.first().map_or(now, |since| since.parse().unwrap());
+                let place = (&file(directory), name.as_bytes());
+                self.engine.watch_child(self.now, &client, place, (&file(object), since));
+                Vec::new()
+            }
+            ("sees-many", [client, directory, count]) => {
+                let client = self.client(client).unwrap();
+                for number in 0..count.parse::<u32>().unwrap() {
+                    let name = number.to_string();
+                    let child = file(&format!("{directory}/{name}"));
+                    let place = (&file(directory), name.as_bytes());
+                    self.engine.watch_child(self.now, &client, place, (&child, u64::MAX));
+                }
+                Vec::new()
+            }
+            ("sets", [client, object]) => {
+                let client = if *client == "-" { None } else { self.client(client) };
+                let objects = self.engine.changed_objects();
+                if objects.are_watched() {
+                    let client = client.map(|client| client.id().0);
+                    objects.note(ObjectChange { object: file(object), client });
+                    self.engine.notify_children(self.now);
+                }
                 Vec::new()
             }
             ("changing", [name]) => {
@@ -43,7 +72,7 @@ impl World {
     }
 
     /// `directory CLIENT NAME POLICY [told KINDS] [= NAME]`: asks for the delegation of a directory
-    /// in `top`. Kinds are `+`, `-` and `>`.
+    /// in `top`. Kinds are `+`, `-`, `>`, and the delay of attributes of children in seconds.
     fn directory(&mut self, client: &str, (name, policy): (&str, &str), rest: &[&str]) -> Told {
         let Some(client) = self.client(client) else { return vec!["gone".into()] };
         let after = |word: &str| {
@@ -94,7 +123,7 @@ impl World {
             return vec![error.to_string()];
         }
         let notice = DirectoryNotice { change, after: None };
-        let notified = self.engine.note_change(mine.map(Client::id), &key, notice);
+        let notified = self.engine.note_change(self.now, mine.map(Client::id), &key, notice);
         let is_over = notified.is_none_or(|notified| self.engine.is_acknowledged(&notified));
         vec![if is_over { "ok" } else { "ok, holders are told" }.into()]
     }
@@ -102,6 +131,8 @@ impl World {
 
 /// The notifications of these kinds, of which two may be unacknowledged.
 fn wishes(kinds: &str) -> NoticeWishes {
+    let digits: String = kinds.chars().filter(char::is_ascii_digit).collect();
+    let delay = digits.parse();
     let bits = [('+', Share::ADDED), ('-', Share::REMOVED), ('>', Share::RENAMED)];
     NoticeWishes {
         kinds: bits.iter().filter(|(kind, _)| kinds.contains(*kind)).fold(0, |all, it| all | it.1),
@@ -109,6 +140,8 @@ fn wishes(kinds: &str) -> NoticeWishes {
         fileids: true,
         types: true,
         directory: 0,
+        children: if delay.is_ok() { NoticeWishes::CHANGE } else { 0 },
+        child_delay: Duration::from_secs(delay.unwrap_or_default()),
         bytes_max: 4096,
         unacknowledged_max: 2,
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use comity_export::{ChangedPlace, DirectoryHolders, NameChange, Turns};
 use comity_state::limits::{NOTICE_PAUSES_MAX, SILENT_PAUSES_MAX, WRITER_PAUSE};
 use comity_state::{Client, ClientId, DirectoryNotice, Engine, NotedChange, Notified};
-use comity_vfs::{Attr, FileKey, NamedObject, NoticedAttributes, Wire};
+use comity_vfs::{FileKey, NamedObject, NoticedAttributes};
 
 /// A caller whose changes conflict with the delegations of other clients.
 pub trait Changer<'a>: Copy + Send + Sync + 'a {
@@ -37,8 +37,7 @@ impl<'a, C: Changer<'a>> Holders<'a, C> {
     }
 
     fn note_name(&self, place: &ChangedPlace<'_>, change: NotedChange) {
-        let after = place.after.as_ref().map(NoticedAttributes::of);
-        self.note(&place.directory, DirectoryNotice { change, after });
+        self.note(&place.directory, DirectoryNotice { change, after: place.after });
     }
 
     fn note(&self, directory: &FileKey, notice: DirectoryNotice) {
@@ -97,10 +96,10 @@ impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
         }
     }
 
-    fn tell_attributes(&self, directory: &FileKey, after: Option<&Attr<Wire>>) {
+    fn tell_attributes(&self, directory: &FileKey, after: Option<NoticedAttributes>) {
         match after {
             Some(after) => {
-                let (change, after) = (NotedChange::Attributes, Some(NoticedAttributes::of(after)));
+                let (change, after) = (NotedChange::Attributes, Some(after));
                 self.note(directory, DirectoryNotice { change, after });
             }
             None => self.recall(directory),

@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use comity_vfs::{Attr, FileKey, NamedObject, Result, Wire};
+use comity_vfs::{FileKey, NamedObject, NoticedAttributes, Result};
 
 use super::clearance::DirectoryClearance;
 
@@ -39,7 +39,7 @@ pub struct ChangedPlace<'n> {
     /// The name.
     pub name: &'n [u8],
     /// The attributes of the directory afterwards, if they are known.
-    pub after: Option<Attr<Wire>>,
+    pub after: Option<NoticedAttributes>,
 }
 
 /// The locks by which changes of one directory are made and notified one after the other.
@@ -54,7 +54,7 @@ pub trait DirectoryHolders: Send + Sync {
     fn tell(&self, change: &NameChange<'_>);
 
     /// Queues the notifications of a change of attributes of a directory.
-    fn tell_attributes(&self, directory: &FileKey, after: Option<&Attr<Wire>>);
+    fn tell_attributes(&self, directory: &FileKey, after: Option<NoticedAttributes>);
 
     /// Waits until all notified clients have answered. [`Turns`] must have been released before.
     fn wait(&self);

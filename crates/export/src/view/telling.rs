@@ -1,6 +1,8 @@
 //! Changes of names, of which clients that hold the directories are notified.
 
-use comity_vfs::{Attr, Change, Changed, Cred, Disk, Handle, Name, NamedObject, Result, Wire};
+use comity_vfs::{
+    Attr, Change, Changed, Cred, Disk, Handle, Name, NamedObject, NoticedAttributes, Result, Wire,
+};
 
 use super::name_change::telling;
 use super::{ChangedPlace, Clearance, DirectoryClearance, NameChange, Node, View};
@@ -112,14 +114,15 @@ impl View<'_> {
     ) -> Result<Change<Wire>> {
         let set = || self.noting(cleared, node, set());
         let change = telling(cleared.holders, set, |change, holders| {
-            let after = change.after.map(|attr| self.attr_out(&attr));
-            holders.tell_attributes(&self.resolved.export().key(node.handle()), after.as_ref());
+            let after = change.after.as_ref().map(NoticedAttributes::of);
+            holders.tell_attributes(&self.resolved.export().key(node.handle()), after);
         })?;
         Ok(self.change_out(change))
     }
 
     fn changed<'n>(&self, (dir, name): EntryName<'n>, change: &Change<Disk>) -> ChangedPlace<'n> {
-        let after = change.after.map(|attr| self.attr_out(&attr));
+        // The attributes as they are, not as this caller sees them.
+        let after = change.after.as_ref().map(NoticedAttributes::of);
         let directory = self.resolved.export().key(dir);
         ChangedPlace { directory, name: name.bytes(), after }
     }

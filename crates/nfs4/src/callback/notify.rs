@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use comity_export::Plan;
+use comity_export::{Plan, SealedHandle};
 use comity_proto::nfs4::{
     Bitmap4, CbNotify4args, Fattr4, GetDirDelegation4args, NfsFh4, Nfstime4, Notify4, NotifyAdd4,
     NotifyAttr4, NotifyEntry4, NotifyRemove4, NotifyRename4, Stateid4, attribute as a,
@@ -199,7 +199,8 @@ pub(super) fn arguments(
     wishes: &NoticeWishes,
     batch: &NoticeBatch,
 ) -> Vec<u8> {
-    let names = batch.iter().filter_map(|notice| name_change(plan, wishes, &notice.change));
+    let names =
+        batch.iter().filter_map(|notice| name_change((plan, directory), wishes, &notice.change));
     let last = batch.iter().rev().find(|notice| !is_child(notice));
     let after = last.and_then(|last| attributes_after(wishes, last));
     let values: Vec<_> = names.chain(after).collect();
@@ -219,6 +220,15 @@ const fn is_child(notice: &DirectoryNotice) -> bool {
     matches!(notice.change, NotedChange::Child { .. })
 }
 
+/// The exports, and the directory as the client that is notified has named it.
+type Addressee<'a> = (&'a Plan, &'a FileKey);
+
+/// Returns the handle of an object for a client: it belongs to the export of the client's
+/// directory, though the object may have been changed through another one.
+fn sealed((plan, directory): Addressee<'_>, object: &FileKey) -> SealedHandle {
+    plan.seal_key(&FileKey { export: directory.export, ..*object })
+}
+
 /// A notification of one kind, and its value. A `notify4` could have several kinds, but some
 /// clients read only the first one.
 type OfKind = (u32, Encoder);
@@ -234,7 +244,7 @@ fn attributes_after(wishes: &NoticeWishes, last: &DirectoryNotice) -> Option<OfK
     Some((kind::CHANGE_DIR_ATTRS, encoder))
 }
 
-fn name_change(plan: &Plan, wishes: &NoticeWishes, change: &NotedChange) -> Option<OfKind> {
+fn name_change(to: Addressee<'_>, wishes: &NoticeWishes, change: &NotedChange) -> Option<OfKind> {
     let mut encoder = Encoder::new();
     let kind = match change {
         NotedChange::Removed { name } => {
@@ -242,18 +252,18 @@ fn name_change(plan: &Plan, wishes: &NoticeWishes, change: &NotedChange) -> Opti
             kind::REMOVE_ENTRY
         }
         NotedChange::Added { name, object, replaces } => {
-            let values = entry_values(plan, wishes, object);
+            let values = entry_values(to, wishes, object);
             encoder.value(&added(name, (&values.0, values.1.bytes()), *replaces));
             kind::ADD_ENTRY
         }
         NotedChange::Renamed { from, name, object, replaces } => {
-            let values = entry_values(plan, wishes, object);
+            let values = entry_values(to, wishes, object);
             let new_entry = added(name, (&values.0, values.1.bytes()), *replaces);
             encoder.value(&NotifyRename4 { old_entry: removed(from), new_entry });
             kind::RENAME_ENTRY
         }
         NotedChange::Child { name, attributes, .. } => {
-            let (mask, values) = child_values(plan, wishes, attributes.as_ref()?);
+            let (mask, values) = child_values(to, wishes, attributes.as_ref()?);
             let attrs = Fattr4 { attrmask: mask, attr_vals: Opaque(values.bytes()) };
             let changed_entry = NotifyEntry4 { file: Opaque(name), attrs };
             encoder.value(&NotifyAttr4 { changed_entry });
@@ -286,7 +296,11 @@ fn added<'a>(
     }
 }
 
-fn entry_values(plan: &Plan, wishes: &NoticeWishes, object: &NamedObject) -> (Bitmap4, Encoder) {
+fn entry_values(
+    to: Addressee<'_>,
+    wishes: &NoticeWishes,
+    object: &NamedObject,
+) -> (Bitmap4, Encoder) {
     let (mut mask, mut values) = (Bitmap4::EMPTY, Encoder::new());
     if wishes.types {
         mask.insert(a::TYPE);
@@ -294,7 +308,7 @@ fn entry_values(plan: &Plan, wishes: &NoticeWishes, object: &NamedObject) -> (Bi
     }
     if wishes.handles {
         mask.insert(a::FILEHANDLE);
-        values.value::<NfsFh4<'_>>(&Opaque(plan.seal_key(&object.key).bytes()));
+        values.value::<NfsFh4<'_>>(&Opaque(sealed(to, &object.key).bytes()));
     }
     if wishes.fileids {
         mask.insert(a::FILEID);
@@ -305,7 +319,7 @@ fn entry_values(plan: &Plan, wishes: &NoticeWishes, object: &NamedObject) -> (Bi
 
 /// Returns the attributes of a changed child, in the order of their numbers.
 fn child_values(
-    plan: &Plan,
+    to: Addressee<'_>,
     wishes: &NoticeWishes,
     ChildAttributes { object, rest }: &ChildAttributes,
 ) -> (Bitmap4, Encoder) {
@@ -319,7 +333,7 @@ fn child_values(
         match number {
             a::TYPE => values.value(&ftype4(object.file_type)),
             a::FILEHANDLE => {
-                values.value::<NfsFh4<'_>>(&Opaque(plan.seal_key(&object.key).bytes()));
+                values.value::<NfsFh4<'_>>(&Opaque(sealed(to, &object.key).bytes()));
             }
             a::FILEID => values.value(&object.fileid),
             number => {

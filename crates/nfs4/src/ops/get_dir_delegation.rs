@@ -14,7 +14,7 @@ use comity_state::{
     Adaptive, Always, DirectoryPolicy, DirectoryRequest, Never, NoDirectory, NoticeWishes,
     SecondAsk, Stateid,
 };
-use comity_vfs::Status;
+use comity_vfs::{Access, Status};
 use comity_xdr::{Decoder, Encoder};
 
 use crate::callback::notify::{NO_NOTICES, NoticeBounds, granted_notices, wishes};
@@ -85,7 +85,10 @@ fn request(
         children: view.may_notify_of_children(),
         delay_max: Duration::from_secs(rules.delay_seconds_max.into()),
     };
-    let notices = wishes(args, &bounds).filter(|_| !rules.recall_only);
+    // Notifications tell names to whoever may list them, and handles to whoever may look them up.
+    let both = Access::READ | Access::LOOKUP;
+    let may_know = !rules.recall_only && view.access(dir, both)?.0.contains(both);
+    let notices = wishes(args, &bounds).filter(|_| may_know);
     let request = DirectoryRequest {
         client,
         caller: compound.caller,

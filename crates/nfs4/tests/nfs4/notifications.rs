@@ -1,19 +1,23 @@
 //! Notifications of changes in delegated directories (CB_NOTIFY).
 
+use std::sync::Arc;
+
+use comity_export::{ExportRequest, HandleKey, Source, Sources, load};
 use comity_proto::nfs4::callback::operation as cb;
 use comity_proto::nfs4::{
-    Bitmap4, CbNotify4args, Component4, Createtype4, Fattr4, Nfsstat4, Nfstime4, Notify4,
+    Bitmap4, CbNotify4args, Component4, Createtype4, Fattr4, NfsFh4, Nfsstat4, Nfstime4, Notify4,
     NotifyAdd4, NotifyAttr4, NotifyRemove4, NotifyRename4, Readdir4args, Setattr4args, Settime4,
     Stateid4, attribute, notify_type as kind, operation as op,
 };
 use comity_state::Effect;
-use comity_vfs::Time;
+use comity_vfs::{Cred, Mode, SetAttr, Time};
 use comity_xdr::{Decoder, Encoder, Opaque};
 
-use crate::callbacks::{go_to, opened, perform, reply};
+use crate::callbacks::{client, go_to, opened, perform, reply};
 use crate::directories::{
     Change, INNER, ServerAndClients, TOP, ask_with, calls, changes, make, rename, steps,
 };
+use crate::world::{World, furnish, memory};
 
 pub(crate) const NAMES: Bitmap4 =
     Bitmap4::of(&[kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY, kind::GFLAG_EXTEND]);
@@ -325,4 +329,55 @@ fn notifications_of_the_verifier_of_cookies_are_granted_because_it_never_changes
         let (status, _) = perform(&site.world, 2, &mut site.other, operations, |call| say(call));
         assert_eq!((status, verifier(&mut site)), (Nfsstat4::Ok, granted.cookieverf));
     }
+}
+
+/// A user that may list a directory and not search it would get handles, and one that may search it
+/// and not list it names.
+#[test]
+fn notifications_are_granted_only_to_users_who_may_list_and_search_the_directory() {
+    for (mode, has_delegation, has_notices) in
+        [(0o700, false, false), (0o701, true, false), (0o704, true, false), (0o705, true, true)]
+    {
+        let mut site = ServerAndClients::new();
+        let set = SetAttr { mode: Some(Mode::new(mode)), ..SetAttr::default() };
+        site.fs.setattr(&Cred::root(), &site.fs.root(), &set, None).unwrap();
+        site.world.act_as(9, 9, &[]);
+        let granted = ask_with(&site.world, &mut site.holder, TOP, (NAMES, CHILD, DIR)).unwrap();
+        assert_eq!(granted.is_some(), has_delegation, "{mode:o}");
+        let notices = granted.is_some_and(|granted| !granted.notification.is_empty());
+        assert_eq!(notices, has_notices, "{mode:o}");
+    }
+}
+
+/// The caller that changes the directory sees other times and uses other handles.
+#[test]
+fn a_change_through_another_export_is_told_as_the_holder_s_export_shows_it() {
+    let fs = memory();
+    furnish(&*fs);
+    let text =
+        b"/srv/pub *(rw,insecure,no_root_squash,fsid=1,dir_delegations=always:sole-writer)\n\
+        /srv/two *(rw,insecure,no_root_squash,fsid=2,no_client_cache)\n";
+    let sources = Sources::new(vec![Source::Text { name: "exports".into(), text: text.to_vec() }]);
+    let open = |_: &ExportRequest<'_>| Ok(Arc::clone(&fs));
+    let world = World::of(load(&sources, &open, HandleKey::new([7; 16]), None).unwrap().0);
+    let (mut holder, mut other) = (client(&world, 2, b"holder"), client(&world, 2, b"other"));
+    let kinds = NAMES.or(&only(kind::CHANGE_DIR_ATTRS));
+    let wishes = (kinds, Bitmap4::of(&[attribute::FILEHANDLE]), DIR);
+    ask_with(&world, &mut holder, TOP, wishes).unwrap().unwrap();
+    let say = |call: &mut Encoder| make(call, &[b"srv", b"two"], b"new", Createtype4::Fifo);
+    assert_eq!(perform(&world, 2, &mut other, 4, say).0, Nfsstat4::Ok);
+    let calls = world.calls();
+    let (_, _, cb::CB_NOTIFY, mut arguments) = opened(&calls[0]) else { panic!("no CB_NOTIFY") };
+    let args: CbNotify4args<'_> = arguments.value().unwrap();
+    let added: NotifyAdd4<'_> = Decoder::new(args.changes.0[0].vals.0).value().unwrap();
+    let handle: NfsFh4<'_> = Decoder::new(added.new_entry.attrs.attr_vals.0).value().unwrap();
+    let plan = world.exports.current();
+    let [directory, object] = [args.fh.0, handle.0].map(|fh| plan.unseal(fh).unwrap().0);
+    assert_eq!(object, directory, "the export of the handle");
+    let changed: NotifyAttr4<'_> = Decoder::new(args.changes.0[1].vals.0).value().unwrap();
+    let mut values = Decoder::new(changed.changed_entry.attrs.attr_vals.0);
+    let attr = fs.getattr(&fs.root()).unwrap();
+    assert_eq!(values.value::<u64>().unwrap(), attr.change);
+    let Time { seconds, nanoseconds: nseconds } = attr.mtime;
+    assert_eq!(values.value::<Nfstime4>().unwrap(), Nfstime4 { seconds, nseconds });
 }

@@ -36,17 +36,23 @@ impl Engine {
         let file = self.files.get(directory)?;
         let mine = file.covered(directory, mine);
         let (mut on_file, notice) = (file.state(), Arc::new(notice));
-        let mut holders = Vec::new();
+        let (mut holders, mut uninformed) = (Vec::new(), Vec::new());
         for (holder, delegated) in on_file.delegations.iter_mut() {
-            let notices = delegated.notices.as_mut().filter(|_| Some(holder.client) != mine);
-            if let Some(notices) = notices.filter(|notices| notices.wishes().has_kind_of(&notice)) {
+            let Some(notices) = delegated.notices.as_mut() else { continue };
+            if Some(holder.client) == mine {
+                // The reply to its own change must not overtake notifications of earlier ones.
+                holders.extend(notices.last_unacknowledged().map(|number| (holder, number)));
+            } else if notices.wishes().has_kind_of(&notice) {
                 holders.push((holder, notices.push(Arc::clone(&notice))));
+                uninformed.extend(notices.wishes().misses_attributes(&notice).then_some(holder));
             }
         }
-        for holder in self.note_names(&on_file, &notice.change) {
+        let overfull = self.note_names(&on_file, &notice.change);
+        for holder in overfull.into_iter().chain(uninformed) {
             self.recall_of(now, &file, &mut on_file, holder);
         }
-        self.counters.directory_notices.add(holders.len());
+        let told = holders.iter().filter(|(holder, _)| Some(holder.client) != mine);
+        self.counters.directory_notices.add(told.count());
         holders
             .iter()
             .for_each(|(holder, _)| self.send_notices(None, &file, &mut on_file, *holder));

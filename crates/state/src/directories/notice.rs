@@ -194,6 +194,11 @@ impl NoticeWishes {
         told & !self.kinds == 0
     }
 
+    /// Returns whether the client wants attributes of the directory that are not known.
+    pub(crate) const fn misses_attributes(&self, notice: &DirectoryNotice) -> bool {
+        self.directory != 0 && notice.after.is_none()
+    }
+
     /// Returns whether the client is notified of a change.
     pub(crate) const fn has_kind_of(&self, notice: &DirectoryNotice) -> bool {
         self.has(notice.change.kind())

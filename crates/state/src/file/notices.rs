@@ -52,6 +52,11 @@ impl Notices {
         self.acknowledged >= number
     }
 
+    /// Returns the number of the last notification, unless the client has acknowledged it.
+    pub(crate) fn last_unacknowledged(&self) -> Option<u64> {
+        (!self.is_acknowledged(self.queued)).then_some(self.queued)
+    }
+
     /// Returns whether the client has acknowledged all notifications.
     pub(crate) const fn are_acknowledged(&self) -> bool {
         self.acknowledged == self.queued && !self.is_calling

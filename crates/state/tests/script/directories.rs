@@ -72,7 +72,8 @@ impl World {
     }
 
     /// `directory CLIENT NAME POLICY [told KINDS] [= NAME]`: asks for the delegation of a directory
-    /// in `top`. Kinds are `+`, `-`, `>`, and the delay of attributes of children in seconds.
+    /// in `top`. Kinds are `+`, `-`, `>`, `d` for attributes of the directory, and the delay of
+    /// attributes of children in seconds.
     fn directory(&mut self, client: &str, (name, policy): (&str, &str), rest: &[&str]) -> Told {
         let Some(client) = self.client(client) else { return vec!["gone".into()] };
         let after = |word: &str| {
@@ -139,7 +140,7 @@ fn wishes(kinds: &str) -> NoticeWishes {
         handles: true,
         fileids: true,
         types: true,
-        directory: 0,
+        directory: if kinds.contains('d') { NoticeWishes::CHANGE } else { 0 },
         children: if delay.is_ok() { NoticeWishes::CHANGE } else { 0 },
         child_delay: Duration::from_secs(delay.unwrap_or_default()),
         bytes_max: 4096,

@@ -119,20 +119,9 @@ impl AttributeCache {
         let _turn = self.turn();
         let is_late = self.is_late(node, asked);
         if !is_late {
-            let put = self.put(node, attr, asked, (now, delegated));
-            let is_lost = !delegated && put.grant.is_some();
-            if is_lost && attr.file_type == FileType::Directory {
-                self.lose(node, put);
-            }
+            self.put(node, attr, asked, (now, delegated));
         }
         !is_late
-    }
-
-    /// Drops the names of a directory whose delegation has ended. Attributes of replies may be
-    /// newer than the names, if notifications of others were not sent any more.
-    fn lose(&self, dir: &Handle, put: KnownAttributes) {
-        let generation = self.next();
-        self.known.insert(*dir, KnownAttributes { generation, grant: None, ..put });
     }
 
     fn put(
@@ -167,11 +156,6 @@ impl AttributeCache {
         let _turn = self.turn();
         if !self.is_late(dir, asked) {
             let put = self.put(dir, attr, asked, (now, false));
-            let is_lost = put.grant.is_some_and(|before| before != grant);
-            if is_lost && attr.file_type == FileType::Directory {
-                self.lose(dir, put);
-            }
-            let put = self.known.get(dir).unwrap_or(put);
             self.known.insert(*dir, KnownAttributes { grant: Some(grant), ..put });
         }
     }
@@ -375,26 +359,6 @@ mod tests {
         assert_eq!(cache.generation(&node()), second, "delegated");
         note(&cache, 6, 0, false);
         assert!(cache.generation(&node()) > second);
-    }
-
-    #[test]
-    fn names_of_a_directory_do_not_outlive_its_delegation_though_the_attributes_are_the_same() {
-        let cache = AttributeCache::new(AttributeTimes::default());
-        let dir = Attr { file_type: FileType::Directory, ..attr(1) };
-        let grant = |number: u64| {
-            let grant = DelegationNumber(number);
-            cache.note_granted(&node(), dir, cache.ask(), (0, grant));
-            assert_eq!(cache.grant(&node()), Some(grant));
-            cache.generation(&node())
-        };
-        let first = grant(1);
-        assert!(cache.note(&node(), dir, cache.ask(), (0, true)));
-        assert_eq!(cache.generation(&node()), first, "the delegation is held");
-        let second = grant(2);
-        assert!(second > first, "the next delegation");
-        assert!(cache.note(&node(), dir, cache.ask(), (0, false)));
-        assert!(cache.generation(&node()) > second, "no delegation");
-        assert_eq!(cache.grant(&node()), None);
     }
 
     #[test]

@@ -129,10 +129,6 @@ impl Cache {
         asked: Asked,
         edit: Option<&ListingEdit>,
     ) -> Option<Step> {
-        // Others made these changes before, as the server sends them before the reply to this one.
-        if let Some(files) = self.fs.open_files() {
-            self.apply_notices(files);
-        }
         let step = self.note_own(dir, change, asked);
         if let (Some(step), Some(edit)) = (step, edit) {
             self.listings.edit(dir, step, edit);

@@ -81,18 +81,6 @@ fn notified_changes_are_in_the_listing_and_the_names_without_a_call() {
 }
 
 #[test]
-fn a_notification_of_an_earlier_change_does_not_undo_an_own_one() {
-    let world = delegated();
-    let fs = world.below.others();
-    fs.remove(&root(), &fs.root(), name("first")).unwrap();
-    tell(&world, NoticedChange::Removed { name: text("first") });
-    let (fs, how) = (&world.cache, Create::Guarded(SetAttr::default()));
-    let made = fs.create(&root(), &fs.root(), name("first"), &how).unwrap();
-    assert_eq!(find(&world, "first"), Ok(made.value.handle));
-    assert_eq!(list(&world), ["first"]);
-}
-
-#[test]
 fn notified_attributes_keep_the_listing() {
     let (world, user) = (delegated(), root());
     let before = world.all_calls();

@@ -229,11 +229,12 @@ impl AttributeCache {
         let after = after.filter(|_| known.fetched.is_some());
         let attr = after.map_or(
             known.attr,
-            |NoticedAttributes { change, size, links, used, ctime, mtime }| Attr {
+            |NoticedAttributes { change, size, links, used, atime, ctime, mtime }| Attr {
                 change,
                 size,
                 links,
                 used,
+                atime,
                 ctime,
                 mtime,
                 ..known.attr

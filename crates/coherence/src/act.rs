@@ -11,8 +11,13 @@ pub enum Act<'a> {
     Write,
     /// Sets its size.
     Resize,
-    /// Changes its attributes, and not the rights to it.
-    Change,
+    /// Sets its times, and neither the rights to it nor anything else.
+    Times {
+        /// True if the time of the last access is set.
+        accessed: bool,
+        /// True if the time of the last change of its data or names is set.
+        modified: bool,
+    },
     /// Changes its mode, owner, group or ACL, and with it the rights to it.
     Rights,
     /// Changes its extended attributes.
@@ -25,6 +30,8 @@ pub enum Act<'a> {
     AddName,
     /// Removes a name from it; it is a directory.
     RemoveName,
+    /// Replaces a name in it by another one; it is a directory.
+    Rename,
 }
 
 impl Act<'_> {
@@ -35,7 +42,7 @@ impl Act<'_> {
         match set.size {
             Some(_) => Self::Resize,
             None if changes_rights || sets_acls => Self::Rights,
-            None => Self::Change,
+            None => Self::Times { accessed: set.atime.is_some(), modified: set.mtime.is_some() },
         }
     }
 
@@ -49,7 +56,14 @@ impl Act<'_> {
     pub(crate) const fn share(self) -> Share {
         match self {
             Self::Read => Share::access(Share::READ),
-            Self::AddName | Self::RemoveName => Share::access(Share::BOTH | Share::NAMES),
+            Self::AddName => Share::access(Share::BOTH | Share::ADDED),
+            Self::RemoveName => Share::access(Share::BOTH | Share::REMOVED),
+            Self::Rename => Share::access(Share::BOTH | Share::RENAMED),
+            Self::Times { accessed, modified } => {
+                let accessed = if accessed { Share::ACCESSED } else { 0 };
+                let modified = if modified { Share::MODIFIED } else { 0 };
+                Share::access(Share::BOTH | Share::ATTRIBUTES | accessed | modified)
+            }
             _ => Share::access(Share::BOTH),
         }
     }
@@ -59,13 +73,14 @@ impl Act<'_> {
         match self {
             Self::Read => Share::READ,
             Self::Write | Self::Resize => Share::WRITE,
-            Self::Change
+            Self::Times { .. }
             | Self::Rights
             | Self::Tag
             | Self::Link(_)
             | Self::Unlink(_)
             | Self::AddName
-            | Self::RemoveName => 0,
+            | Self::RemoveName
+            | Self::Rename => 0,
         }
     }
 

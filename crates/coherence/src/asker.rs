@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use comity_export::{Clearance, Node, View};
@@ -6,6 +7,7 @@ use comity_state::{Client, Engine, Error, Io, Opened, Sender, Share, Shown, Stat
 use comity_vfs::{FileKey, Result, Status};
 
 use crate::act::Act;
+use crate::changes::given;
 use crate::holders::Changer;
 use crate::names::ChangesDirectories;
 use crate::rights::judge;
@@ -27,7 +29,7 @@ pub struct Asker<'a> {
 
 /// The result of a check of an operation under a stateid: the client that uses the stateid, if it
 /// names a state, and the clearance.
-pub type Checked<'a> = (Option<Shown<'a>>, Clearance);
+pub type Checked<'a> = (Option<Shown<'a>>, Clearance<'a>);
 
 impl<'a> Changer<'a> for Asker<'a> {
     fn client(&self) -> Option<&'a Client> {
@@ -68,7 +70,7 @@ impl<'a> ChangesDirectories<'a> for Asker<'a> {
     }
 }
 
-impl Asker<'_> {
+impl<'a> Asker<'a> {
     /// Recalls the delegations and layouts of an object by other clients that conflict with an act,
     /// if the caller may do the act.
     ///
@@ -76,15 +78,30 @@ impl Asker<'_> {
     /// [`Status::Delay`]: a delegation or a layout is being recalled. [`Status`]: the caller may
     /// not do this, and nothing was recalled.
     #[inline]
-    pub fn clear(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+    pub fn clear(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance<'a>> {
         if self.contradicts_layouts(act) {
             self.recall_layouts(object, act)?;
         }
-        if self.engine.has_delegations() {
-            self.recall(object, act)
-        } else {
-            Ok(Clearance::given())
-        }
+        if self.engine.has_delegations() { self.recall(object, act) } else { Ok(self.given()) }
+    }
+
+    /// Clears a change of an object that the same operation made, so that clients have no
+    /// delegation of it yet. A new directory is not delegated while the clearance of its name
+    /// lives.
+    #[must_use]
+    pub fn clear_new(&self) -> Clearance<'a> {
+        self.given()
+    }
+
+    /// Clears the truncation of a file by the OPEN that was just granted and has recalled
+    /// conflicting delegations.
+    #[must_use]
+    pub fn clear_opened(&self, _: &Opened) -> Clearance<'a> {
+        self.given()
+    }
+
+    fn given(&self) -> Clearance<'a> {
+        given(self.engine, self.client)
     }
 
     /// Returns whether an act may contradict a layout of any file.
@@ -100,11 +117,11 @@ impl Asker<'_> {
     }
 
     #[inline(never)]
-    fn recall(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+    fn recall(&self, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance<'a>> {
         judged(object, act, |file, may| {
             self.engine.break_delegations_if(self.now, self.client, (file, act.share()), may)
         })?;
-        Ok(Clearance::given())
+        Ok(self.given())
     }
 }
 
@@ -127,20 +144,6 @@ fn judged(
     }
 }
 
-/// Clears a change of an object that the same operation made, so that clients have no state of it
-/// yet. A new directory is not delegated while the clearance of its name lives.
-#[must_use]
-pub const fn clear_new() -> Clearance {
-    Clearance::given()
-}
-
-/// Clears the truncation of a file by the OPEN that was just granted and has recalled conflicting
-/// delegations.
-#[must_use]
-pub const fn clear_opened(_: &Opened) -> Clearance {
-    Clearance::given()
-}
-
 /// Why an operation under a stateid is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
@@ -156,7 +159,7 @@ pub enum Refused {
 /// # Errors
 /// [`Refused`].
 pub fn check_io<'a>(
-    engine: &Engine,
+    engine: &'a Engine,
     (sender, stateid): (Sender<'a>, &Stateid),
     (view, node): (&View<'_>, &Node),
     io: &Io<'_>,
@@ -170,7 +173,11 @@ pub fn check_io<'a>(
     let act = if io.access & Share::WRITE == 0 { Act::Read } else { Act::Write };
     let may = || judge(view, node, act).inspect_err(|why| refused.set(Some(*why))).is_ok();
     match engine.check_io_if(sender, stateid, io, &may) {
-        Ok(shown) => Ok((shown, Clearance::given())),
+        Ok(shown) => {
+            let bearer = shown.as_ref().map(|shown| &**shown.bearer);
+            let clearance = given(engine, bearer.or(sender.client.map(Arc::as_ref)));
+            Ok((shown, clearance))
+        }
         Err(error) => Err(refused.get().map_or(Refused::State(error), Refused::Rights)),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use comity_export::{ChangedPlace, DirectoryHolders, NameChange, Turns};
 use comity_state::limits::{NOTICE_PAUSES_MAX, SILENT_PAUSES_MAX, WRITER_PAUSE};
 use comity_state::{Client, ClientId, DirectoryNotice, Engine, NotedChange, Notified};
-use comity_vfs::{Attr, FileKey, NamedObject, NoticedAttributes, Wire};
+use comity_vfs::{FileKey, NamedObject, NoticedAttributes};
 
 /// A caller whose changes conflict with the delegations of other clients.
 pub trait Changer<'a>: Copy + Send + Sync + 'a {
@@ -36,9 +36,12 @@ impl<'a, C: Changer<'a>> Holders<'a, C> {
         Self { caller, engine, directories, notified: Mutex::default() }
     }
 
-    fn note(&self, place: &ChangedPlace<'_>, change: NotedChange) {
-        let notice = DirectoryNotice { change, after: place.after.map(|attr| noted(&attr)) };
-        let notified = self.engine.note_change(self.mine(), &place.directory, notice);
+    fn note_name(&self, place: &ChangedPlace<'_>, change: NotedChange) {
+        self.note(&place.directory, DirectoryNotice { change, after: place.after });
+    }
+
+    fn note(&self, directory: &FileKey, notice: DirectoryNotice) {
+        let notified = self.engine.note_change(self.caller.now(), self.mine(), directory, notice);
         self.notified.lock().unwrap_or_else(PoisonError::into_inner).extend(notified);
     }
 
@@ -55,10 +58,10 @@ impl<'a, C: Changer<'a>> Holders<'a, C> {
         let name = to.name.into();
         if from.directory == to.directory {
             let change = NotedChange::Renamed { from: from.name.into(), name, object, replaces };
-            return self.note(to, change);
+            return self.note_name(to, change);
         }
-        self.note(from, NotedChange::Removed { name: from.name.into() });
-        self.note(to, NotedChange::Added { name, object, replaces });
+        self.note_name(from, NotedChange::Removed { name: from.name.into() });
+        self.note_name(to, NotedChange::Added { name, object, replaces });
     }
 
     /// Recalls the delegations of a directory whose holders cannot be told all that a notification
@@ -78,10 +81,10 @@ impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
         match change {
             NameChange::Added { place, object } => {
                 let (name, object) = (place.name.into(), *object);
-                self.note(place, NotedChange::Added { name, object, replaces: false });
+                self.note_name(place, NotedChange::Added { name, object, replaces: false });
             }
             NameChange::Removed(place) => {
-                self.note(place, NotedChange::Removed { name: place.name.into() });
+                self.note_name(place, NotedChange::Removed { name: place.name.into() });
             }
             NameChange::Moved { from, to, object: Some(object), replaces } => {
                 self.note_move((from, to), *object, *replaces);
@@ -90,6 +93,16 @@ impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
                 self.recall(&from.directory);
                 self.recall(&to.directory);
             }
+        }
+    }
+
+    fn tell_attributes(&self, directory: &FileKey, after: Option<NoticedAttributes>) {
+        match after {
+            Some(after) => {
+                let (change, after) = (NotedChange::Attributes, Some(after));
+                self.note(directory, DirectoryNotice { change, after });
+            }
+            None => self.recall(directory),
         }
     }
 
@@ -108,16 +121,5 @@ impl<'a, C: Changer<'a>> DirectoryHolders for Holders<'a, C> {
                 break;
             }
         }
-    }
-}
-
-const fn noted(attr: &Attr<Wire>) -> NoticedAttributes {
-    NoticedAttributes {
-        change: attr.change,
-        size: attr.size,
-        links: attr.links,
-        used: attr.used,
-        ctime: attr.ctime,
-        mtime: attr.mtime,
     }
 }

@@ -8,6 +8,7 @@ use comity_vfs::{Attr, FileType, Result, Status, Wire};
 
 use crate::act::Act;
 use crate::asker::Asker;
+use crate::changes::given;
 use crate::holders::Changer;
 use crate::names::ChangesDirectories;
 use crate::{Pause, Settle};
@@ -59,7 +60,7 @@ impl<'a> ChangesDirectories<'a> for HostCall<'a> {
         (dir, name): (&Node, &[u8]),
         act: Act<'_>,
     ) -> Result<()> {
-        Hosts::clear_named(self.hosts, self.peer, (view, dir, name), act).map(drop)
+        Hosts::clear_named(self.hosts, self.peer, (view, dir, name), act)
     }
 }
 
@@ -132,14 +133,15 @@ impl Hosts {
     /// [`Status::Locked`] for a WRITE, else [`Status::Acces`]: a deny mode forbids it. Any other
     /// [`Status`]: the caller has no right to do this, and nothing was recalled.
     #[inline]
-    pub fn clear(
-        this: Option<&Self>,
+    pub fn clear<'h>(
+        this: Option<&'h Self>,
         peer: &RpcPeer,
         (view, node): (&View<'_>, &Node),
         act: Act<'_>,
-    ) -> Result<Clearance> {
-        match this.filter(|hosts| hosts.concerns(act)) {
-            Some(hosts) => hosts.check(peer, (view, node), act),
+    ) -> Result<Clearance<'h>> {
+        match this {
+            Some(hosts) if hosts.concerns(act) => hosts.check(peer, (view, node), act),
+            Some(hosts) => Ok(given(&hosts.engine, None)),
             None => Ok(Clearance::given()),
         }
     }
@@ -154,13 +156,11 @@ impl Hosts {
         peer: &RpcPeer,
         (view, dir, name): (&View<'_>, &Node, &[u8]),
         act: Act<'_>,
-    ) -> Result<Clearance> {
-        let Some(hosts) = this.filter(|hosts| hosts.concerns(act)) else {
-            return Ok(Clearance::given());
-        };
+    ) -> Result<()> {
+        let Some(hosts) = this.filter(|hosts| hosts.concerns(act)) else { return Ok(()) };
         match view.lookup(dir, name) {
-            Ok((seen, _)) => hosts.check(peer, (view, &seen.node), act),
-            Err(_) => Ok(Clearance::given()),
+            Ok((seen, _)) => hosts.check(peer, (view, &seen.node), act).map(drop),
+            Err(_) => Ok(()),
         }
     }
 
@@ -180,7 +180,12 @@ impl Hosts {
 
     /// A separate function, so that the common case, in which nothing is checked, stays small.
     #[inline(never)]
-    fn check(&self, peer: &RpcPeer, object: (&View<'_>, &Node), act: Act<'_>) -> Result<Clearance> {
+    fn check(
+        &self,
+        peer: &RpcPeer,
+        object: (&View<'_>, &Node),
+        act: Act<'_>,
+    ) -> Result<Clearance<'_>> {
         self.await_reclaims(object, act)?;
         self.check_denied(peer, object, act)?;
         let is_delegated = self.engine.has_delegations();

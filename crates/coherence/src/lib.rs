@@ -17,6 +17,7 @@
 mod act;
 mod asker;
 mod broken;
+mod changes;
 mod clock;
 mod holders;
 mod host;
@@ -30,7 +31,7 @@ use std::time::Duration;
 use comity_state::JournalPosition;
 
 pub use act::Act;
-pub use asker::{Asker, Checked, Refused, check_io, clear_new, clear_opened};
+pub use asker::{Asker, Checked, Refused, check_io};
 pub use broken::broken_promise;
 pub use clock::Clock;
 pub use comity_export::{Clearance, DirectoryClearance};

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use comity_export::{ChangeUnderWay, DirectoryClearance, Node, View};
-use comity_state::Engine;
 use comity_state::limits::{WRITER_PAUSE, WRITER_PAUSES_MAX};
+use comity_state::{DelegationKind, Engine};
 use comity_vfs::{Result, Status};
 
 use crate::act::Act;
+use crate::changes::changes_by;
 use crate::holders::{Changer, Holders};
 
 /// A caller that changes directories. Its own delegations do not conflict with its changes.
@@ -90,6 +91,9 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         let cleared = self.begin(view, from.0, Some(to.0).filter(|dir| *dir != from.0));
         self.clear_object_named(view, from, Act::Unlink(from.0))?;
         self.clear_object_named(view, to, Act::Unlink(to.0))?;
+        if from.0 == to.0 {
+            return self.clear_directory((view, from.0), Act::Rename).map(|()| cleared);
+        }
         // Both recalls begin before either of them is waited for.
         let entered = self.clear_object((view, to.0), Act::AddName);
         self.clear_directory((view, from.0), Act::RemoveName)?;
@@ -115,7 +119,8 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         Ok(cleared)
     }
 
-    /// Clears a change of attributes of an object, which may be a directory.
+    /// Clears a change of attributes of an object, which may be a directory. Its holders are
+    /// notified instead of recalled, if they can be told all that changes.
     ///
     /// # Errors
     /// As all functions here.
@@ -124,13 +129,38 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         (view, node): (&View<'_>, &Node),
         act: Act<'_>,
     ) -> Result<DirectoryClearance<'a>> {
-        let cleared = self.begin(view, node, None);
+        let cleared = self.count(view, node, None);
         self.clear_object((view, node), act)?;
-        Ok(cleared)
+        let Some(engine) = self.engine().filter(|engine| engine.has_delegations()) else {
+            return Ok(cleared);
+        };
+        // Only a directory has somebody to tell. Changes of files do not take turns.
+        let key = view.key(node);
+        if engine.delegated(&key) != Some(DelegationKind::Directory) {
+            return Ok(cleared);
+        }
+        Ok(cleared.told_to(Arc::new(Holders::new(*self, engine, (key, None)))))
+    }
+
+    /// Counts a change of names as under way, and prepares what is told of it. This must come
+    /// before delegations are looked at.
+    fn begin(
+        &self,
+        view: &View<'_>,
+        first: &Node,
+        second: Option<&Node>,
+    ) -> DirectoryClearance<'a> {
+        let cleared = self.count(view, first, second);
+        let Some(engine) = self.engine().filter(|engine| engine.has_delegations()) else {
+            // No delegation of these directories is granted while the change is under way.
+            return cleared;
+        };
+        let directories = (view.key(first), second.map(|dir| view.key(dir)));
+        cleared.told_to(Arc::new(Holders::new(*self, engine, directories)))
     }
 
     /// Counts a change as under way. This must come before delegations are looked at.
-    fn begin(
+    fn count(
         &self,
         view: &View<'_>,
         first: &Node,
@@ -138,12 +168,7 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
     ) -> DirectoryClearance<'a> {
         let Some(engine) = self.engine() else { return DirectoryClearance::given() };
         let begin = |dir| ChangeUnderWay::begin(engine.changes_under_way(&view.key(dir)));
-        let cleared = DirectoryClearance::during(begin(first), second.map(begin));
-        if !engine.has_delegations() {
-            // No delegation of these directories is granted while the change is under way.
-            return cleared;
-        }
-        let directories = (view.key(first), second.map(|dir| view.key(dir)));
-        cleared.told_to(Arc::new(Holders::new(*self, engine, directories)))
+        DirectoryClearance::during(begin(first), second.map(begin))
+            .noted_in(changes_by(engine, self.client()))
     }
 }

@@ -18,11 +18,15 @@ pub(crate) fn judge(view: &View<'_>, node: &Node, act: Act<'_>) -> Result<()> {
             grant(has(view, node, Access::MODIFY)? || view.owns(node)?, Status::Acces)
         }
         // A caller with the right to write may set the times to now.
-        Act::Change | Act::Rights => {
+        Act::Times { .. } | Act::Rights => {
             grant(view.owns(node)? || has(view, node, Access::MODIFY)?, Status::Perm)
         }
         Act::AddName => grant(has(view, node, Access::EXTEND)?, Status::Acces),
         Act::RemoveName => grant(has(view, node, Access::DELETE)?, Status::Acces),
+        Act::Rename => {
+            let (granted, _) = view.access(node, Access::EXTEND | Access::DELETE)?;
+            grant(granted.contains(Access::EXTEND | Access::DELETE), Status::Acces)
+        }
         Act::Link(dir) => {
             grant(has(view, dir, Access::EXTEND)?, Status::Acces)?;
             let either = Access::READ | Access::MODIFY;

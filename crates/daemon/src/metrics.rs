@@ -149,6 +149,11 @@ fn append_directories(text: &mut String, totals: &Totals) {
                 totals.directory_notices,
             ),
             (
+                "comity_directory_child_notifications_total",
+                "Notifications of changed attributes of objects in directories.",
+                totals.child_notices,
+            ),
+            (
                 "comity_directory_notification_calls_total",
                 "CB_NOTIFYs, each with one notification or more.",
                 totals.directory_notice_calls,

@@ -2,7 +2,9 @@ use std::fmt;
 
 use comity_vfs::DirectoryHold;
 
-use crate::limits::{NOTIFICATIONS_DEFAULT, NOTIFICATIONS_MAX};
+use crate::limits::{
+    NOTIFICATION_DELAY_DEFAULT, NOTIFICATION_DELAY_MAX, NOTIFICATIONS_DEFAULT, NOTIFICATIONS_MAX,
+};
 
 /// The policy by which clients get delegations of directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,6 +83,9 @@ pub struct DirectoryDelegations {
     /// Most notifications of a directory that a client has not acknowledged. A client that has as
     /// many is recalled before the next change.
     pub notifications_max: u32,
+    /// Most seconds from a change of attributes of a file to the notification of a client that is
+    /// notified of such changes in a directory.
+    pub delay_seconds_max: u32,
 }
 
 impl Default for DirectoryDelegations {
@@ -90,6 +95,7 @@ impl Default for DirectoryDelegations {
             writers: None,
             recall_only: false,
             notifications_max: NOTIFICATIONS_DEFAULT,
+            delay_seconds_max: NOTIFICATION_DELAY_DEFAULT,
         }
     }
 }
@@ -134,12 +140,16 @@ struct DelegationWords {
     writers: Option<DirectoryWriters>,
     recall_only: Option<()>,
     notifications_max: Option<u32>,
+    delay_seconds_max: Option<u32>,
 }
 
 impl DelegationWords {
     fn take(&mut self, word: &str) -> Result<(), String> {
         if let Some(number) = word.strip_prefix("notifications=") {
             return once(&mut self.notifications_max, "notifications", notifications(number)?);
+        }
+        if let Some(number) = word.strip_prefix("delay=") {
+            return once(&mut self.delay_seconds_max, "delay", delay(number)?);
         }
         if word == "recall-only" {
             return once(&mut self.recall_only, word, ());
@@ -163,7 +173,7 @@ impl DelegationWords {
         let found = found.ok_or_else(|| {
             format!(
                 "unknown word {word:?}: expected sole-writer, local or local-late, recall-only, \
-                 notifications=NUMBER, and never, always, second-ask or adaptive"
+                 notifications=NUMBER, delay=SECONDS, and never, always, second-ask or adaptive"
             )
         })?;
         if self.grants.replace(found).is_some() {
@@ -173,7 +183,9 @@ impl DelegationWords {
     }
 
     fn together(self) -> Result<DirectoryDelegations, String> {
-        if self.recall_only.is_some() && self.notifications_max.is_some() {
+        let bounds_notifications =
+            self.notifications_max.is_some() || self.delay_seconds_max.is_some();
+        if self.recall_only.is_some() && bounds_notifications {
             return Err("with recall-only there are no notifications: leave one of them out".into());
         }
         Ok(DirectoryDelegations {
@@ -181,6 +193,7 @@ impl DelegationWords {
             writers: self.writers,
             recall_only: self.recall_only.is_some(),
             notifications_max: self.notifications_max.unwrap_or(NOTIFICATIONS_DEFAULT),
+            delay_seconds_max: self.delay_seconds_max.unwrap_or(NOTIFICATION_DELAY_DEFAULT),
         })
     }
 }
@@ -190,6 +203,13 @@ fn once<T>(place: &mut Option<T>, word: &str, value: T) -> Result<(), String> {
         return Err(format!("{word} stands twice"));
     }
     Ok(())
+}
+
+fn delay(number: &str) -> Result<u32, String> {
+    let parsed = number.parse().ok().filter(|parsed| *parsed <= NOTIFICATION_DELAY_MAX);
+    parsed.ok_or_else(|| {
+        format!("delay={number}: expected seconds from 0 to {NOTIFICATION_DELAY_MAX}")
+    })
 }
 
 fn notifications(number: &str) -> Result<u32, String> {
@@ -207,9 +227,12 @@ impl fmt::Display for DirectoryDelegations {
             write!(f, ":{}", writers.name())?;
         }
         f.write_str(if self.recall_only { ":recall-only" } else { "" })?;
-        match self.notifications_max {
-            NOTIFICATIONS_DEFAULT => Ok(()),
-            number => write!(f, ":notifications={number}"),
+        if self.notifications_max != NOTIFICATIONS_DEFAULT {
+            write!(f, ":notifications={}", self.notifications_max)?;
+        }
+        match self.delay_seconds_max {
+            NOTIFICATION_DELAY_DEFAULT => Ok(()),
+            seconds => write!(f, ":delay={seconds}"),
         }
     }
 }
@@ -228,6 +251,8 @@ mod tests {
             "adaptive:local",
             "second-ask:local-late:notifications=1",
             "second-ask:sole-writer:notifications=1",
+            "second-ask:sole-writer:notifications=1:delay=0",
+            "second-ask:sole-writer:delay=60",
         ] {
             assert_eq!(DirectoryDelegations::parse(value).unwrap().to_string(), value);
         }
@@ -235,7 +260,7 @@ mod tests {
         assert_eq!(short.to_string(), "second-ask:sole-writer");
         assert!(short.are_granted());
         assert_eq!(short.hold(), None);
-        assert_eq!(short.notifications_max, 64);
+        assert_eq!((short.notifications_max, short.delay_seconds_max), (64, 3));
         let more = DirectoryDelegations::parse("notifications=1024:sole-writer").unwrap();
         assert_eq!(more.notifications_max, 1024);
         assert!(!DirectoryDelegations::parse("sole-writer:never").unwrap().are_granted());
@@ -265,6 +290,10 @@ mod tests {
             ("sole-writer:notifications=", "1 to 1024"),
             ("sole-writer:notifications=2:notifications=2", "stands twice"),
             ("sole-writer:notifications=2:recall-only", "leave one of them out"),
+            ("sole-writer:delay=61", "0 to 60"),
+            ("sole-writer:delay=-1", "0 to 60"),
+            ("sole-writer:delay=2:delay=2", "stands twice"),
+            ("sole-writer:delay=2:recall-only", "leave one of them out"),
         ] {
             let error = DirectoryDelegations::parse(value).unwrap_err();
             assert!(error.contains(told), "{value}: {error}");

@@ -112,7 +112,7 @@ pub use rules::{KeyUse, Rules};
 pub use server_settings::{NfsVersion, ServerSettings};
 pub use sources::{ReadAuthorities, Source, Sources};
 pub use view::{
-    ChangeUnderWay, ChangedPlace, Clearance, DirectoryClearance, DirectoryHolders, Door,
+    ChangeUnderWay, ChangedPlace, ChangesBy, Clearance, DirectoryClearance, DirectoryHolders, Door,
     ListingPart, NameChange, Node, Outside, Seen, SeenMade, Turns, View, VisitSeen,
 };
 pub use visible_export::VisibleExport;

@@ -31,7 +31,7 @@ use comity_vfs::{
     Result, SetAttr, Space, Special, Status, Target, Time, Wire, Written,
 };
 
-pub use self::clearance::{ChangeUnderWay, Clearance, DirectoryClearance};
+pub use self::clearance::{ChangeUnderWay, ChangesBy, Clearance, DirectoryClearance};
 use self::cloaking::may_add;
 use self::creation::new;
 pub use self::listing::{ListingPart, VisitSeen};
@@ -132,7 +132,7 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn setattr(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         node: &Node,
         set: &SetAttr<Wire>,
         guard: Option<Time>,
@@ -145,7 +145,7 @@ impl<'a> View<'a> {
         };
         let at = self.before_change(change)?;
         let (set, guard) = (self.set_in(set)?, self.guarded(node, guard)?);
-        Ok(self.change_out(at.fs.setattr(at.cred, node.handle(), &set, guard)?))
+        self.tell_attributes(cleared, node, || at.fs.setattr(at.cred, node.handle(), &set, guard))
     }
 
     /// See [`Fs::access`]; rights to change anything are missing if the export is read-only.
@@ -217,20 +217,28 @@ impl<'a> View<'a> {
     /// [`Status`].
     pub fn write(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         node: &Node,
         offset: u64,
         data: &[u8],
     ) -> Result<Written<Wire>> {
         let at = self.gate(node, Operation::Write)?;
-        let Written { value, change } = at.fs.write(at.cred, node.handle(), offset, data)?;
+        let written = at.fs.write(at.cred, node.handle(), offset, data);
+        let Written { value, change } = self.noting(cleared, node, written)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
     /// See [`Fs::write_opened`], which has the same errors.
-    pub fn write_opened(&self, _: Clearance, node: &Node, offset: u64, data: &[u8]) -> Result<u32> {
+    pub fn write_opened(
+        &self,
+        cleared: Clearance<'_>,
+        node: &Node,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<u32> {
         let at = self.gate(node, Operation::Write)?;
-        at.fs.write_opened(at.cred, node.handle(), offset, data)
+        let written = at.fs.write_opened(at.cred, node.handle(), offset, data);
+        self.noting(cleared, node, written)
     }
 
     /// See [`Fs::create`]. An exclusive verifier is combined with the client's address, because two

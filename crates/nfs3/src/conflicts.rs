@@ -22,7 +22,7 @@ impl Nfs3 {
         request: &Request<'_>,
         object: (&View<'_>, &Node),
         act: Act<'_>,
-    ) -> Result<Clearance> {
+    ) -> Result<Clearance<'_>> {
         Hosts::clear(self.hosts(), request.visitor, object, act)
     }
 

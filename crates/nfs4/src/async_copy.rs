@@ -145,7 +145,7 @@ impl Copying {
         view: &View<'_>,
         (end, node): (&End, &Node),
         access: u32,
-    ) -> Result<Clearance, Stop> {
+    ) -> Result<Clearance<'_>, Stop> {
         let (now, client) = (self.order.clock.now(), Some(&self.order.client));
         let sender = Sender { now, client, caller: self.order.caller };
         let io = Io { file: &view.key(node), access, user: None };

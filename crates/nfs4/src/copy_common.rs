@@ -14,7 +14,7 @@ pub(crate) struct Transfer<'c, 'a> {
     /// The export.
     pub(crate) view: &'c View<'a>,
     /// The clearance to write the target.
-    pub(crate) clearance: Clearance,
+    pub(crate) clearance: Clearance<'c>,
     /// The file that is read.
     pub(crate) source: &'c Node,
     /// The file that is written.

@@ -19,6 +19,16 @@ const TAIL_BYTES: usize = 4 + 4;
 /// Attributes of an entry that are known without its object.
 const BY_NAME: Bitmap4 = Bitmap4::of(&[a::RDATTR_ERROR]);
 
+/// Attributes of an entry that change, of which clients may be notified.
+const CHANGING: Bitmap4 = Bitmap4::of(&[
+    a::CHANGE,
+    a::SIZE,
+    a::NUMLINKS,
+    a::SPACE_USED,
+    a::TIME_METADATA,
+    a::TIME_MODIFY,
+]);
+
 /// Appends a page of the current directory.
 pub(crate) fn list(
     compound: &Compound<'_>,
@@ -120,9 +130,14 @@ fn part<'a>(
 ) -> Result<Option<u64>, Stop> {
     let pseudo = page.compound.pseudo();
     let listed = if page.is_by_name() { Listed::Names } else { Listed::Nodes };
+    let tells_changes = !page.wanted.and(&CHANGING).is_empty();
+    let record = page.compound.child_record(view, dir).filter(|_| tells_changes);
     let mut visit = |listing: &Listing<'_, Disk>, seen: Option<&Seen>| {
         if page.full {
             return ControlFlow::Break(());
+        }
+        if let (Some(record), Some(seen)) = (&record, seen) {
+            record.note(view, listing.name.bytes(), &seen.node);
         }
         page.found(view, &pseudo, listing, seen)
     };

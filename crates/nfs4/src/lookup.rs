@@ -1,8 +1,8 @@
 use std::os::unix::ffi::OsStrExt;
 
-use comity_export::{Door, Export, Found, Node, View};
+use comity_export::{Door, Export, Found, Node, Seen, View};
 use comity_proto::nfs4::Nfsstat4;
-use comity_vfs::{FileType, Status};
+use comity_vfs::{Attr, FileType, Status, Wire};
 
 use crate::compound::Compound;
 use crate::filehandle::{Finding, Object};
@@ -17,7 +17,7 @@ impl<'a> Compound<'a> {
         match self.object()? {
             Object::Pseudo(node) => Ok(pseudo.lookup(*node, name)?.into()),
             Object::Absent(_) => Err(Nfsstat4::Moved.into()),
-            Object::In(view, node) => match view.lookup(node, name) {
+            Object::In(view, node) => match self.look_up((view, node), name) {
                 Ok((seen, _)) => {
                     if seen.attr.file_type == FileType::Directory
                         && let Some(export) = view.covering(&pseudo, &seen.node, name)?
@@ -33,6 +33,20 @@ impl<'a> Compound<'a> {
                 Err(status) => Err(status.into()),
             },
         }
+    }
+
+    /// Looks up a name in a directory, and notes its object for notifications of its attributes.
+    pub(crate) fn look_up(
+        &self,
+        (view, dir): (&View<'_>, &Node),
+        name: &[u8],
+    ) -> comity_vfs::Result<(Seen, Option<Attr<Wire>>)> {
+        let record = self.child_record(view, dir);
+        let found = view.lookup(dir, name)?;
+        if let Some(record) = record {
+            record.note(view, name, &found.0.node);
+        }
+        Ok(found)
     }
 
     /// Returns the parent of the current directory. The parent of an export's root is outside the

@@ -14,10 +14,10 @@ pub(crate) fn may_read(compound: &Compound<'_>, stateid: &Stateid4) -> Result<bo
 }
 
 /// Checks the same for writing. An object outside of exports gets the error of a directory.
-pub(crate) fn may_write(
-    compound: &Compound<'_>,
+pub(crate) fn may_write<'c>(
+    compound: &'c Compound<'_>,
     stateid: &Stateid4,
-) -> Result<(bool, Clearance), Stop> {
+) -> Result<(bool, Clearance<'c>), Stop> {
     let (shown, clearance) = shows(compound, stateid, Share::WRITE)?;
     Ok((was_opened(shown.as_ref()), clearance))
 }

@@ -13,6 +13,8 @@ pub(crate) struct Counters {
     pub(crate) directories_recalled: Count,
     /// Notifications of changes in directories: one for each change and holder.
     pub(crate) directory_notices: Count,
+    /// Notifications of changed attributes of objects in directories.
+    pub(crate) child_notices: Count,
     /// CB_NOTIFYs, each of which carries one notification or more.
     pub(crate) directory_notice_calls: Count,
     pub(crate) directory_calls_saved: Count,

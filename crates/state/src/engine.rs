@@ -1,12 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use comity_vfs::ChangedObjects;
+
 use crate::client::Clients;
 use crate::counters::Counters;
 use crate::directories::{Changes, DirectoryHistory};
 use crate::effect::EffectQueue;
 use crate::export_graces::ExportGraces;
-use crate::file::{File, Files};
+use crate::file::{Children, File, Files};
 use crate::id_hasher::BuildIdHasher;
 use crate::local_locks::ReleaseQueue;
 use crate::memory_pool::{Pool, Portion};
@@ -97,6 +99,10 @@ pub struct Engine {
     pub(crate) changes: Changes,
     /// The use of directories, for the policies of their delegations.
     pub(crate) history: DirectoryHistory,
+    /// Objects whose attributes were changed, while holders of directories want to be notified.
+    pub(crate) changed: ChangedObjects,
+    /// The objects whose attributes holders of directories know.
+    pub(crate) children: Children,
     /// The grace period after a restart.
     pub(crate) grace: Grace,
     pub(crate) export_graces: ExportGraces,
@@ -128,6 +134,8 @@ impl Engine {
             files: Files::new(),
             changes: Changes::default(),
             history: DirectoryHistory::default(),
+            changed: ChangedObjects::default(),
+            children: Children::default(),
             grace: Grace::new((now.saturating_add(settings.grace), settings.grace), recovered),
             export_graces: ExportGraces::default(),
             effect_queue: EffectQueue::default(),
@@ -170,10 +178,11 @@ impl Engine {
         self.effect_queue.pop()
     }
 
-    /// Returns whether there are messages to clients. The cost is one atomic load.
+    /// Returns whether there are messages to clients, or changes from which some may follow. The
+    /// cost is two atomic loads.
     #[must_use]
     pub fn has_effects(&self) -> bool {
-        !self.effect_queue.is_empty()
+        !self.effect_queue.is_empty() || !self.changed.is_empty()
     }
 
     /// Takes the records to store; returns the position to be acknowledged by [`Engine::stored`]

@@ -113,8 +113,8 @@ pub use delegations::{
     Notified,
 };
 pub use directories::{
-    Adaptive, Always, DirectoryNotice, DirectoryPolicy, DirectoryUse, Never, NotedChange,
-    NoticeBatch, NoticeWishes, SecondAsk,
+    Adaptive, Always, ChildAttributes, DirectoryNotice, DirectoryPolicy, DirectoryUse, Never,
+    NotedChange, NoticeBatch, NoticeWishes, SecondAsk,
 };
 pub use effect::Effect;
 pub use engine::{Engine, Settings};

@@ -74,6 +74,18 @@ pub(crate) const LAYOUT_SEQIDS_OLD_MAX: u32 = 1024;
 /// repeats its call after 5 s, and a Linux client of NFSv4 after 15 s at most.
 pub(crate) const LAYOUT_REST: Duration = Duration::from_secs(15);
 
+/// Time between two calls of [`crate::Engine::tick`] and of [`crate::Engine::notify_children`]. A
+/// notification of changed attributes is sent earlier by as much, so that it is not late.
+pub(crate) const TICK: Duration = Duration::from_secs(1);
+
+/// Most objects in one directory whose attributes a client has seen and is told when they change;
+/// with one more the directory is recalled. Each takes about 250 bytes, and directories that are
+/// listed often have fewer entries.
+pub(crate) const CHILDREN_OF_ONE_MAX: usize = 8192;
+
+/// The same for all directories and clients: 32 MB.
+pub(crate) const CHILDREN_MAX: usize = 1 << 17;
+
 /// Slots of a new session, if the client asks for as many. Linux asks for this number.
 pub(crate) const SLOTS_START: u32 = 64;
 

@@ -411,12 +411,20 @@ fn exported_states_have_their_kinds() {
 
 /// Delegates directory 7 to a client, which is notified of changes.
 fn delegate_directory(engine: &Engine, client: &Arc<Client>) -> Stateid {
+    delegate_with(engine, client, 0)
+}
+
+/// Does the same for a client that is also notified of these attributes of children.
+fn delegate_with(engine: &Engine, client: &Arc<Client>, children: u8) -> Stateid {
     let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
     let wishes = NoticeWishes {
+        kinds: Share::ADDED | Share::REMOVED,
         handles: true,
         fileids: true,
         types: false,
         directory: NoticeWishes::CHANGE,
+        children,
+        child_delay: Duration::ZERO,
         bytes_max: 2048,
         unacknowledged_max: 64,
     };
@@ -434,7 +442,7 @@ fn delegate_directory(engine: &Engine, client: &Arc<Client>) -> Stateid {
 
 /// A change of names in directory 7 by others.
 fn change_names(engine: &Engine) -> Result<(), Error> {
-    let share = Share::access(Share::BOTH | Share::NAMES);
+    let share = Share::access(Share::BOTH | Share::ADDED);
     engine.break_delegations(NOW, None, &file(7), share)
 }
 
@@ -467,7 +475,7 @@ fn a_client_that_has_notifications_to_acknowledge_is_not_exported() {
     let (old, _) = client(&from, "a");
     let stateid = delegate_directory(&from, &old);
     let change = NotedChange::Removed { name: b"gone"[..].into() };
-    let notified = from.note_change(None, &file(7), DirectoryNotice { change, after: None });
+    let notified = from.note_change(NOW, None, &file(7), DirectoryNotice { change, after: None });
     let notified = notified.unwrap();
     assert!(!from.is_acknowledged(&notified));
     assert!(matches!(from.export_client(NOW, &old), Err(Error::Delay)));
@@ -476,13 +484,26 @@ fn a_client_that_has_notifications_to_acknowledge_is_not_exported() {
     assert!(from.export_client(NOW, &old).is_ok());
 }
 
+/// Another engine does not know which objects the client has seen.
+#[test]
+fn a_client_that_is_notified_of_children_returns_the_directory_before_it_is_exported() {
+    let from = engine(|_| {});
+    let (old, _) = client(&from, "a");
+    let stateid = delegate_with(&from, &old, NoticeWishes::CHANGE);
+    assert!(matches!(from.export_client(NOW, &old), Err(Error::Delay)));
+    assert_eq!(recalled(&from), [stateid]);
+    from.delegreturn((Sender::of(NOW, &old), &file(7)), &stateid).unwrap();
+    assert!(from.export_client(NOW, &old).is_ok());
+    assert!(!from.changed_objects().are_watched());
+}
+
 #[test]
 fn a_client_that_does_not_apply_notifications_loses_the_directory() {
     let engine = engine(|_| {});
     let (old, _) = client(&engine, "a");
     let stateid = delegate_directory(&engine, &old);
     let change = NotedChange::Removed { name: b"gone"[..].into() };
-    let notified = engine.note_change(None, &file(7), DirectoryNotice { change, after: None });
+    let notified = engine.note_change(NOW, None, &file(7), DirectoryNotice { change, after: None });
     engine.notices_answered(NOW, &old, (&file(7), &stateid), false);
     assert_eq!(recalled(&engine), [stateid]);
     assert!(!engine.is_acknowledged(notified.as_ref().unwrap()));

@@ -1,4 +1,4 @@
-use crate::{DelegationNumber, Handle, Time};
+use crate::{Attr, DelegationNumber, Handle, IdDomain, Time};
 
 /// A change of a delegated directory by another client, of which the server has notified this one
 /// (RFC 8881, 20.4). The delegation stays.
@@ -9,14 +9,14 @@ pub struct DirectoryNotice {
     /// The delegation under which the change was notified.
     pub grant: DelegationNumber,
     /// The change.
-    pub change: NameNotice,
+    pub change: NoticedChange,
     /// Attributes of the directory after the change, if the server sent them.
     pub after: Option<NoticedAttributes>,
 }
 
-/// A change of names. The server may leave out the handle and the fileid of an object.
+/// A change of a directory. The server may leave out the handle and the fileid of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NameNotice {
+pub enum NoticedChange {
     /// A name was added, or now names another object.
     Added {
         /// The name.
@@ -38,6 +38,8 @@ pub enum NameNotice {
         /// Its object.
         object: NoticedObject,
     },
+    /// Attributes of the directory were changed, and no names.
+    Attributes,
 }
 
 /// The object of a name.
@@ -49,8 +51,8 @@ pub struct NoticedObject {
     pub fileid: Option<u64>,
 }
 
-/// Attributes of a directory that change with its names. None of them is an id, so that they are
-/// the same for all clients.
+/// Attributes of a directory of which a client can be notified. None of them is an id, so that they
+/// are the same for all clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoticedAttributes {
     /// The change attribute.
@@ -61,8 +63,26 @@ pub struct NoticedAttributes {
     pub links: u32,
     /// The space used, in bytes.
     pub used: u64,
+    /// The time of the last access.
+    pub atime: Time,
     /// The time of the last change of the attributes.
     pub ctime: Time,
     /// The time of the last change of the names.
     pub mtime: Time,
+}
+
+impl NoticedAttributes {
+    /// Returns those of an object.
+    #[must_use]
+    pub const fn of<S: IdDomain>(attr: &Attr<S>) -> Self {
+        Self {
+            change: attr.change,
+            size: attr.size,
+            links: attr.links,
+            used: attr.used,
+            atime: attr.atime,
+            ctime: attr.ctime,
+            mtime: attr.mtime,
+        }
+    }
 }

@@ -30,6 +30,10 @@ pub const XATTR_BYTES_MAX: usize = 65_536;
 /// Most events that a recorder keeps until they are taken: many more than one test makes.
 pub const EVENTS_MAX: usize = 65_536;
 
+/// Most changed objects that wait for the engine. It takes them after each call, and each of the
+/// calls that are served at once changes few.
+pub const CHANGED_OBJECTS_MAX: usize = 4096;
+
 /// Largest numbers of a device: 12 and 20 bits in Linux. A larger number that is truncated would
 /// name another device.
 pub const DEVICE_MAJOR_MAX: u32 = 0xfff;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use comity_vfs::{
-    Attr, DelegationNumber, DirectoryNotice, Disk, Handle, Name, NameNotice, NoticedObject,
+    Attr, DelegationNumber, DirectoryNotice, Disk, Handle, Name, NoticedChange, NoticedObject,
     OpenFiles,
 };
 
@@ -75,9 +75,12 @@ impl Cache {
         }
         let step = self.attributes.note_told(dir, notice.after, self.now());
         let edit = match &notice.change {
-            NameNotice::Added { name, object } => self.added(dir, name, object),
-            NameNotice::Removed { name } => self.removed(dir, name),
-            NameNotice::Renamed { from, name, object } => self.renamed(dir, (from, name), object),
+            NoticedChange::Added { name, object } => self.added(dir, name, object),
+            NoticedChange::Removed { name } => self.removed(dir, name),
+            NoticedChange::Attributes => Some(ListingEdit::Nothing),
+            NoticedChange::Renamed { from, name, object } => {
+                self.renamed(dir, (from, name), object)
+            }
         };
         // Without an edit the cached listing belongs to an older version and is not used again.
         if let (Some(step), Some(edit)) = (step, edit) {

@@ -370,7 +370,7 @@ fn rules() -> impl Strategy<Value = Rules> {
     let directories = proptest::sample::select(vec![
         "never",
         "sole-writer",
-        "always:sole-writer:notifications=7",
+        "always:sole-writer:notifications=7:delay=9",
     ])
     .prop_map(|value| DirectoryDelegations::parse(value).unwrap());
     let cloaking = (cloak(), any::<bool>(), any::<bool>(), directories);

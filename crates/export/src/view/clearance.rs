@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use comity_grants::Operation;
-use comity_vfs::{Result, Status};
+use comity_vfs::{ChangedObjects, FileKey, ObjectChange, Result, Status};
 
 use super::name_change::DirectoryHolders;
 use super::{Node, View};
@@ -11,14 +11,57 @@ use super::{Node, View};
 /// the change. Every verb of a [`View`] that changes an object takes one.
 ///
 /// Only `comity-coherence` and tests make it; `cargo xtask tidy` finds other callers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clearance(());
+#[derive(Clone, Copy)]
+pub struct Clearance<'a> {
+    /// The holders of the object, if it is a directory, who are told of a change of attributes.
+    pub(super) holders: Option<&'a dyn DirectoryHolders>,
+    changes: Option<ChangesBy<'a>>,
+}
 
-impl Clearance {
+/// The place in which changes of a caller are noted, for clients that are notified of changed
+/// attributes.
+#[derive(Debug, Clone, Copy)]
+pub struct ChangesBy<'a> {
+    /// The changed objects.
+    pub objects: &'a ChangedObjects,
+    /// The number of the caller's client, if it is known.
+    pub client: Option<u64>,
+}
+
+impl ChangesBy<'_> {
+    #[inline]
+    fn note(&self, object: impl FnOnce() -> FileKey) {
+        if self.objects.are_watched() {
+            self.objects.note(ObjectChange { object: object(), client: self.client });
+        }
+    }
+}
+
+impl std::fmt::Debug for Clearance<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clearance")
+    }
+}
+
+impl<'a> Clearance<'a> {
     /// Permits a change. Only `comity-coherence` and tests may call it.
     #[must_use]
     pub const fn given() -> Self {
-        Self(())
+        Self { holders: None, changes: None }
+    }
+
+    /// Returns the same for a change that is noted. It is for `comity-coherence`.
+    #[must_use]
+    pub const fn noted_in(self, changes: ChangesBy<'a>) -> Self {
+        Self { changes: Some(changes), ..self }
+    }
+
+    /// Notes the change of an object after it was made, or was tried and has failed half-way.
+    #[inline]
+    pub(super) fn changed(&self, object: impl FnOnce() -> FileKey) {
+        if let Some(changes) = &self.changes {
+            changes.note(object);
+        }
     }
 }
 
@@ -31,6 +74,7 @@ impl Clearance {
 pub struct DirectoryClearance<'a> {
     _under_way: [Option<ChangeUnderWay<'a>>; 2],
     pub(super) holders: Option<Arc<dyn DirectoryHolders + 'a>>,
+    changes: Option<ChangesBy<'a>>,
 }
 
 impl std::fmt::Debug for DirectoryClearance<'_> {
@@ -44,13 +88,13 @@ impl<'a> DirectoryClearance<'a> {
     /// `comity-coherence` and for tests.
     #[must_use]
     pub const fn given() -> Self {
-        Self { _under_way: [None, None], holders: None }
+        Self { _under_way: [None, None], holders: None, changes: None }
     }
 
     /// Permits a change that is counted as under way. It is for `comity-coherence`.
     #[must_use]
     pub const fn during(first: ChangeUnderWay<'a>, second: Option<ChangeUnderWay<'a>>) -> Self {
-        Self { _under_way: [Some(first), second], holders: None }
+        Self { _under_way: [Some(first), second], holders: None, changes: None }
     }
 
     /// Returns the same for a change that others are told of. It is for `comity-coherence`.
@@ -61,8 +105,25 @@ impl<'a> DirectoryClearance<'a> {
 
     /// Returns the permission to change the attributes of the object whose change is under way.
     #[must_use]
-    pub const fn of_object(&self) -> Clearance {
-        Clearance(())
+    pub fn of_object(&self) -> Clearance<'_> {
+        let holders = self.holders.as_deref().map(|holders| holders as _);
+        Clearance { holders, changes: self.changes }
+    }
+
+    /// Returns the same for a change that is noted. It is for `comity-coherence`.
+    #[must_use]
+    pub fn noted_in(self, changes: ChangesBy<'a>) -> Self {
+        Self { changes: Some(changes), ..self }
+    }
+
+    /// Returns whether somebody wants to know which objects are changed.
+    pub(super) fn are_watched(&self) -> bool {
+        self.changes.is_some_and(|changes| changes.objects.are_watched())
+    }
+
+    /// Notes the change of an object after it was made.
+    pub(super) fn changed(&self, object: impl FnOnce() -> FileKey) {
+        self.of_object().changed(object);
     }
 }
 

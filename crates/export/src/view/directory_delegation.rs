@@ -1,7 +1,7 @@
-use comity_vfs::{Access, FileType, Result, Status};
+use comity_vfs::{Access, FileKey, FileType, NamedObject, NoticedAttributes, Result, Status};
 
 use super::{Node, View};
-use crate::KeyUse;
+use crate::{DirectoryWriters, KeyUse, Plan};
 
 impl View<'_> {
     /// Returns whether a directory may be delegated to the caller's client. The client then answers
@@ -28,5 +28,24 @@ impl View<'_> {
         }
         let (granted, _) = self.access(dir, Access::READ | Access::LOOKUP)?;
         Ok(granted.intersects(Access::READ | Access::LOOKUP))
+    }
+
+    /// Returns whether clients can be told of every change of attributes of the objects in the
+    /// export: nobody changes them but this server, and no data server.
+    #[must_use]
+    pub fn may_notify_of_children(&self) -> bool {
+        let only_here = self.rules().dir_delegations.writers == Some(DirectoryWriters::ServerOnly);
+        only_here && self.fs().placement().is_none() && !self.plan.stores_data()
+    }
+}
+
+impl Plan {
+    /// Returns the attributes of an object that are the same for all clients, for a notification;
+    /// none if it does not exist any more.
+    #[must_use]
+    pub fn noticed(&self, object: &FileKey) -> Option<(NamedObject, NoticedAttributes)> {
+        let attr = self.export_of(object)?.fs().getattr(&object.handle).ok()?;
+        let named = NamedObject { key: *object, fileid: attr.fileid, file_type: attr.file_type };
+        Some((named, NoticedAttributes::of(&attr)))
     }
 }

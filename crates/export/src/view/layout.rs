@@ -110,10 +110,16 @@ impl View<'_> {
     ///
     /// # Errors
     /// [`Status`].
-    pub fn note_written(&self, _: Clearance, node: &Node, end: Option<u64>) -> Result<Attr<Wire>> {
+    pub fn note_written(
+        &self,
+        cleared: Clearance<'_>,
+        node: &Node,
+        end: Option<u64>,
+    ) -> Result<Attr<Wire>> {
         let at = self.gate(node, Operation::Write)?;
         let placement = at.fs.placement().ok_or(Status::NotSupp)?;
-        Ok(self.attr_out(&placement.note_written(node.handle(), end)?))
+        let noted = placement.note_written(node.handle(), end);
+        Ok(self.attr_out(&self.noting(cleared, node, noted)?))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::MutexGuard;
 
-use comity_vfs::{Attr, FileKey, NamedObject, Result, Wire};
+use comity_vfs::{FileKey, NamedObject, NoticedAttributes, Result};
 
 use super::clearance::DirectoryClearance;
 
@@ -39,7 +39,7 @@ pub struct ChangedPlace<'n> {
     /// The name.
     pub name: &'n [u8],
     /// The attributes of the directory afterwards, if they are known.
-    pub after: Option<Attr<Wire>>,
+    pub after: Option<NoticedAttributes>,
 }
 
 /// The locks by which changes of one directory are made and notified one after the other.
@@ -52,6 +52,9 @@ pub trait DirectoryHolders: Send + Sync {
 
     /// Queues the notifications of a change.
     fn tell(&self, change: &NameChange<'_>);
+
+    /// Queues the notifications of a change of attributes of a directory.
+    fn tell_attributes(&self, directory: &FileKey, after: Option<NoticedAttributes>);
 
     /// Waits until all notified clients have answered. [`Turns`] must have been released before.
     fn wait(&self);
@@ -70,14 +73,26 @@ impl DirectoryClearance<'_> {
         make: impl FnOnce() -> Result<T>,
         describe: impl FnOnce(&T) -> Option<NameChange<'n>>,
     ) -> Result<T> {
-        let Some(holders) = &self.holders else { return make() };
-        let turns = holders.turns();
-        let made = make()?;
-        if let Some(change) = describe(&made) {
-            holders.tell(&change);
-        }
-        drop(turns);
-        holders.wait();
-        Ok(made)
+        let tell = |made: &T, holders: &dyn DirectoryHolders| {
+            if let Some(change) = describe(made) {
+                holders.tell(&change);
+            }
+        };
+        telling(self.holders.as_deref(), make, tell)
     }
+}
+
+/// Makes a change, and tells the holders before it is acknowledged.
+pub(super) fn telling<T>(
+    holders: Option<&dyn DirectoryHolders>,
+    make: impl FnOnce() -> Result<T>,
+    tell: impl FnOnce(&T, &dyn DirectoryHolders),
+) -> Result<T> {
+    let Some(holders) = holders else { return make() };
+    let turns = holders.turns();
+    let made = make()?;
+    tell(&made, holders);
+    drop(turns);
+    holders.wait();
+    Ok(made)
 }

@@ -1,8 +1,11 @@
 //! Changes of names, of which clients that hold the directories are notified.
 
-use comity_vfs::{Attr, Change, Changed, Cred, Disk, Handle, Name, NamedObject, Result, Wire};
+use comity_vfs::{
+    Attr, Change, Changed, Cred, Disk, Handle, Name, NamedObject, NoticedAttributes, Result, Wire,
+};
 
-use super::{ChangedPlace, DirectoryClearance, NameChange, Node, View};
+use super::name_change::telling;
+use super::{ChangedPlace, Clearance, DirectoryClearance, NameChange, Node, View};
 
 /// A name in a directory of the file system.
 type EntryName<'n> = (&'n Handle, Name<'n>);
@@ -14,13 +17,34 @@ impl View<'_> {
         cleared: &DirectoryClearance<'_>,
         (dir, name): (&Node, Name<'_>),
         make: impl FnOnce() -> Result<Changed<T, Disk>>,
-        object: impl FnOnce(&Changed<T, Disk>) -> (Handle, Attr<Disk>),
+        object: impl Fn(&Changed<T, Disk>) -> (Handle, Attr<Disk>),
     ) -> Result<Changed<T, Disk>> {
+        let make = || {
+            let made = make()?;
+            self.note_changed(cleared, &[Some(dir.handle()), Some(&object(&made).0)]);
+            Ok(made)
+        };
         cleared.telling(make, |made| {
             let place = self.changed((dir.handle(), name), &made.change);
             let (handle, attr) = object(made);
             Some(NameChange::Added { place, object: self.named(&handle, &attr) })
         })
+    }
+
+    /// Notes that the attributes of these objects were changed.
+    fn note_changed(&self, cleared: &DirectoryClearance<'_>, objects: &[Option<&Handle>]) {
+        for object in objects.iter().copied().flatten() {
+            cleared.changed(|| self.resolved.export().key(object));
+        }
+    }
+
+    /// Returns the object of a name, if somebody wants to know that it is changed.
+    fn watched(&self, cleared: &DirectoryClearance<'_>, place: EntryName<'_>) -> Option<Handle> {
+        if !cleared.are_watched() {
+            return None;
+        }
+        let found = self.fs().lookup(&Cred::root(), place.0, place.1);
+        found.ok().map(|entry| entry.node.handle)
     }
 
     /// Removes a name, and notifies the holders.
@@ -31,6 +55,12 @@ impl View<'_> {
         remove: impl FnOnce() -> Result<Change<Disk>>,
     ) -> Result<Change<Wire>> {
         let place = (dir.handle(), name);
+        let gone = self.watched(cleared, place);
+        let remove = || {
+            let change = remove()?;
+            self.note_changed(cleared, &[Some(place.0), gone.as_ref()]);
+            Ok(change)
+        };
         let change = cleared
             .telling(remove, |change| Some(NameChange::Removed(self.changed(place, change))))?;
         Ok(self.change_out(change))
@@ -44,9 +74,13 @@ impl View<'_> {
         rename: impl FnOnce() -> Result<(Change<Disk>, Change<Disk>)>,
     ) -> Result<(Change<Wire>, Change<Wire>)> {
         let find = |place: EntryName<'_>| self.fs().lookup(&Cred::root(), place.0, place.1);
+        let (moved, replaced) = (self.watched(cleared, from), self.watched(cleared, to));
         let rename = || {
             let replaces = cleared.is_told() && find(to).is_ok();
-            Ok((rename()?, replaces))
+            let changes = rename()?;
+            let objects = [Some(from.0), Some(to.0), moved.as_ref(), replaced.as_ref()];
+            self.note_changed(cleared, &objects);
+            Ok((changes, replaces))
         };
         let ((source, target), _) = cleared.telling(rename, |((source, target), replaces)| {
             // Two names of one object stay as they are (POSIX, rename).
@@ -64,8 +98,31 @@ impl View<'_> {
         Ok((self.change_out(source), self.change_out(target)))
     }
 
+    /// Passes on the result of a change of an object, and notes the change.
+    #[inline]
+    pub(super) fn noting<T>(&self, cleared: Clearance<'_>, node: &Node, made: T) -> T {
+        cleared.changed(|| self.resolved.export().key(node.handle()));
+        made
+    }
+
+    /// Sets attributes, and notifies the holders if the object is a directory.
+    pub(super) fn tell_attributes(
+        &self,
+        cleared: Clearance<'_>,
+        node: &Node,
+        set: impl FnOnce() -> Result<Change<Disk>>,
+    ) -> Result<Change<Wire>> {
+        let set = || self.noting(cleared, node, set());
+        let change = telling(cleared.holders, set, |change, holders| {
+            let after = change.after.as_ref().map(NoticedAttributes::of);
+            holders.tell_attributes(&self.resolved.export().key(node.handle()), after);
+        })?;
+        Ok(self.change_out(change))
+    }
+
     fn changed<'n>(&self, (dir, name): EntryName<'n>, change: &Change<Disk>) -> ChangedPlace<'n> {
-        let after = change.after.map(|attr| self.attr_out(&attr));
+        // The attributes as they are, not as this caller sees them.
+        let after = change.after.as_ref().map(NoticedAttributes::of);
         let directory = self.resolved.export().key(dir);
         ChangedPlace { directory, name: name.bytes(), after }
     }

@@ -23,7 +23,7 @@ impl View<'_> {
     /// [`Status::BadOwner`] if a user or group in it has no id on disk; [`Status`].
     pub fn setacl(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         node: &Node,
         kind: AclKind,
         acl: Option<&Acl<Wire>>,
@@ -31,7 +31,8 @@ impl View<'_> {
         let at = self.before_change(DirectoryChange::Attributes(node))?;
         let acl = acl.map(|acl| self.rules().ids.acl_in(acl)).transpose();
         let acl = acl.map_err(|_| Status::BadOwner)?;
-        Ok(self.change_out(at.fs.setacl(at.cred, node.handle(), kind, acl.as_ref())?))
+        let change = at.fs.setacl(at.cred, node.handle(), kind, acl.as_ref());
+        Ok(self.change_out(self.noting(cleared, node, change)?))
     }
 
     /// See [`comity_vfs::Fs::getxattr`].
@@ -52,7 +53,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn setxattr(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         node: &Node,
         name: &[u8],
         value: Option<&[u8]>,
@@ -62,10 +63,10 @@ impl View<'_> {
         let (file, as_name) = (node.handle(), xattr_name(name)?);
         let set = || at.fs.setxattr(at.cred, file, as_name, value, mode);
         let change = match self.plan.layouts() {
-            Some(layouts) if name == FENCE_ATTRIBUTE => layouts.fences().raise(file, value, set)?,
-            _ => set()?,
+            Some(layouts) if name == FENCE_ATTRIBUTE => layouts.fences().raise(file, value, set),
+            _ => set(),
         };
-        Ok(self.change_out(change))
+        Ok(self.change_out(self.noting(cleared, node, change)?))
     }
 
     /// See [`comity_vfs::Fs::listxattr`].
@@ -92,13 +93,14 @@ impl View<'_> {
     /// [`Status`].
     pub fn allocate(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         node: &Node,
         offset: u64,
         length: u64,
     ) -> Result<Change<Wire>> {
         let at = self.gate(node, Operation::Write)?;
-        Ok(self.change_out(at.fs.allocate(at.cred, node.handle(), offset, length)?))
+        let change = at.fs.allocate(at.cred, node.handle(), offset, length);
+        Ok(self.change_out(self.noting(cleared, node, change)?))
     }
 
     /// See [`comity_vfs::Fs::deallocate`].
@@ -107,13 +109,14 @@ impl View<'_> {
     /// [`Status`].
     pub fn deallocate(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         node: &Node,
         offset: u64,
         length: u64,
     ) -> Result<Change<Wire>> {
         let at = self.gate(node, Operation::Write)?;
-        Ok(self.change_out(at.fs.deallocate(at.cred, node.handle(), offset, length)?))
+        let change = at.fs.deallocate(at.cred, node.handle(), offset, length);
+        Ok(self.change_out(self.noting(cleared, node, change)?))
     }
 
     /// See [`comity_vfs::Fs::copy`]; both nodes are of this export.
@@ -122,7 +125,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn copy(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         source: (&Node, u64),
         target: (&Node, u64),
         length: u64,
@@ -130,7 +133,8 @@ impl View<'_> {
         let (from, to) = ((source.0.handle(), source.1), (target.0.handle(), target.1));
         let reading = self.gate(source.0, Operation::Read)?;
         let at = self.gate(target.0, Operation::Write)?.together(reading)?;
-        let Changed { value, change } = at.fs.copy(at.cred, from, to, length)?;
+        let copied = at.fs.copy(at.cred, from, to, length);
+        let Changed { value, change } = self.noting(cleared, target.0, copied)?;
         Ok(Changed { value, change: self.change_out(change) })
     }
 
@@ -140,7 +144,7 @@ impl View<'_> {
     /// [`Status`].
     pub fn clone_range(
         &self,
-        _: Clearance,
+        cleared: Clearance<'_>,
         source: (&Node, u64),
         target: (&Node, u64),
         length: u64,
@@ -148,7 +152,8 @@ impl View<'_> {
         let (from, to) = ((source.0.handle(), source.1), (target.0.handle(), target.1));
         let reading = self.gate(source.0, Operation::Read)?;
         let at = self.gate(target.0, Operation::Write)?.together(reading)?;
-        Ok(self.change_out(at.fs.clone_range(at.cred, from, to, length)?))
+        let change = at.fs.clone_range(at.cred, from, to, length);
+        Ok(self.change_out(self.noting(cleared, target.0, change)?))
     }
 }
 

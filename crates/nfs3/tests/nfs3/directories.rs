@@ -7,10 +7,11 @@ use std::time::Duration;
 use comity_coherence::Hosts;
 use comity_proto::nfs3::{
     Createhow3, Diropargs3, Link3args, Mkdir3args, Mknod3args, Mknoddata3, Rename3args, Sattr3,
-    Setattr3args, Symlink3args, procedure,
+    SetTime3, Setattr3args, StableHow, Symlink3args, Write3args, procedure,
 };
 use comity_state::{
-    Always, Client, DirectoryRequest, Effect, Engine, FileKey, Recovered, Sender, Settings, Stateid,
+    Always, Client, DirectoryRequest, Effect, Engine, FileKey, NotedChange, NoticeWishes,
+    Recovered, Sender, Settings, Stateid,
 };
 use comity_vfs::{Cred, Gid, Uid};
 use comity_xdr::Opaque;
@@ -38,20 +39,17 @@ impl ServerAndHolder {
     }
 
     fn hold(&self, directory: &[u8]) -> Stateid {
+        self.hold_with(directory, None)
+    }
+
+    fn hold_with(&self, directory: &[u8], notices: Option<NoticeWishes>) -> Stateid {
         let directory = self.key(directory);
         let parent = self.key(&self.world.root);
         let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
         let (client, caller) = (&self.client, self.client.caller());
         let policy = &Always;
-        let request = DirectoryRequest {
-            client,
-            caller,
-            directory,
-            parent,
-            user: &user,
-            policy,
-            notices: None,
-        };
+        let request =
+            DirectoryRequest { client, caller, directory, parent, user: &user, policy, notices };
         self.engine.delegate_directory(NOW, &request).unwrap()
     }
 
@@ -108,6 +106,39 @@ fn every_procedure_that_changes_a_directory_waits_for_the_recall() {
     let file = world.handle("a");
     let link = Link3args { file: Opaque(&file), link: place(world, "second") };
     site.is_recalled_by(&root, (procedure::LINK, &encoded(&link)));
+}
+
+#[test]
+fn a_setting_of_times_is_notified_to_a_holder_that_wants_that() {
+    let site = ServerAndHolder::new();
+    let root = site.world.root.clone();
+    let directory = NoticeWishes::CHANGE | NoticeWishes::CTIME | NoticeWishes::MTIME;
+    let notices = NoticeWishes {
+        kinds: NoticeWishes::kinds_of_settings(directory),
+        handles: false,
+        fileids: false,
+        types: false,
+        directory,
+        children: 0,
+        child_delay: Duration::ZERO,
+        bytes_max: 4096,
+        unacknowledged_max: 64,
+    };
+    site.hold_with(&root, Some(notices));
+    let setting = |new_attributes| {
+        let args = Setattr3args { object: Opaque(&root), new_attributes, guard: None };
+        site.status(procedure::SETATTR, &encoded(&args))
+    };
+    let mtime = SetTime3::SetToServerTime;
+    assert_eq!(setting(Sattr3 { mtime, ..Sattr3::default() }), 0);
+    let Some(Effect::Notify { batch, .. }) = site.engine.poll_effect() else {
+        panic!("the holder is not notified")
+    };
+    assert_eq!(batch[0].change, NotedChange::Attributes);
+    assert!(batch[0].after.is_some());
+    let mode = Some(0o777);
+    assert_eq!(setting(Sattr3 { mode, ..Sattr3::default() }), JUKEBOX);
+    assert!(matches!(site.engine.poll_effect(), Some(Effect::Recall { .. })));
 }
 
 #[test]
@@ -187,4 +218,51 @@ fn a_call_waits_a_tenth_of_a_second_for_a_silent_holder() {
     site.hold(&site.world.root);
     let made = site.status(procedure::CREATE, &encoded(&create(&site.world, "a")));
     assert_eq!((made, pauses.load(Ordering::Relaxed)), (JUKEBOX, 100));
+}
+
+/// The objects that calls of NFSv3 have changed, as files below the root.
+#[test]
+fn every_procedure_that_changes_attributes_of_a_file_is_noted_for_clients_that_want_them() {
+    let site = ServerAndHolder::new();
+    let world = &site.world;
+    assert_eq!(site.status(procedure::CREATE, &encoded(&create(world, "file"))), 0);
+    assert_eq!(site.status(procedure::CREATE, &encoded(&create(world, "other"))), 0);
+    let (file, other) = (world.handle("file"), world.handle("other"));
+    let write = Write3args {
+        file: Opaque(&file),
+        offset: 0,
+        count: 3,
+        stable: StableHow::Unstable,
+        data: Opaque(b"new"),
+    };
+    let resize = Sattr3 { size: Some(9), ..Sattr3::default() };
+    let setattr = Setattr3args { object: Opaque(&file), new_attributes: resize, guard: None };
+    let how = Createhow3::Unchecked(resize);
+    let found = comity_proto::nfs3::Create3args { place: place(world, "file"), how };
+    let link = Link3args { file: Opaque(&file), link: place(world, "second") };
+    let rename = Rename3args { from: place(world, "second"), to: place(world, "third") };
+    let replace = Rename3args { from: place(world, "other"), to: place(world, "third") };
+    let calls = [
+        (procedure::WRITE, encoded(&write)),
+        (procedure::SETATTR, encoded(&setattr)),
+        (procedure::CREATE, encoded(&found)),
+        (procedure::LINK, encoded(&link)),
+        (procedure::RENAME, encoded(&rename)),
+        (procedure::RENAME, encoded(&replace)),
+        (procedure::LINK, encoded(&link)),
+        (procedure::REMOVE, encoded(&place(world, "second"))),
+    ];
+    let changed = site.engine.changed_objects();
+    assert!(changed.is_empty(), "nobody watches");
+    changed.watch();
+    for (number, arguments) in calls {
+        assert_eq!(site.status(number, &arguments), 0, "procedure {number}");
+        let taken = changed.take().unwrap();
+        assert!(taken.iter().all(|change| change.client.is_none()));
+        let objects: Vec<FileKey> = taken.iter().map(|change| change.object).collect();
+        assert!(objects.contains(&site.key(&file)), "procedure {number}");
+        let is_of_names = ![procedure::WRITE, procedure::SETATTR].contains(&number);
+        assert_eq!(objects.contains(&site.key(&world.root)), is_of_names, "procedure {number}");
+        assert_eq!(objects.contains(&site.key(&other)), arguments == encoded(&replace));
+    }
 }

@@ -112,7 +112,7 @@ impl Settings {
     /// [`Nfsstat4::AttrNotSupp`] where the file system has none.
     pub(crate) fn set_acls(
         &self,
-        clearance: Clearance,
+        clearance: Clearance<'_>,
         (view, node): (&View<'_>, &Node),
         is_dir: bool,
     ) -> Result<(), Stop> {

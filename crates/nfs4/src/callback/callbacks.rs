@@ -83,9 +83,26 @@ impl Callbacks {
     /// Sends all messages that the engine has. It must be called after every call that may have
     /// caused one. It is cheap if there is none.
     pub fn pump(self: &Arc<Self>, now: Duration) {
+        self.engine.notify_children(now);
         while let Some(effect) = self.engine.poll_effect() {
-            // A failure has been noted already.
-            let _ = self.say(now, effect);
+            if let Some(effect) = self.completed(now, effect) {
+                // A failure has been noted already.
+                let _ = self.say(now, effect);
+            }
+        }
+    }
+
+    /// Reads the attributes that a notification needs. Returns `None` if nothing is left to tell.
+    fn completed(&self, now: Duration, effect: Effect) -> Option<Effect> {
+        let Effect::Notify { client, stateid, directory, wishes, batch } = effect else {
+            return Some(effect);
+        };
+        match notify::with_attributes(&self.exports.current(), &batch) {
+            Some(batch) => Some(Effect::Notify { client, stateid, directory, wishes, batch }),
+            None => {
+                self.engine.notices_answered(now, &client, (&directory, &stateid), true);
+                None
+            }
         }
     }
 

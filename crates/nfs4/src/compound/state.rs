@@ -217,6 +217,22 @@ impl Compound<'_> {
         }
     }
 
+    /// Returns a record of the objects that the client of the session sees in a directory, if
+    /// clients are notified of their attributes. It must be made before they are looked up.
+    pub(crate) fn child_record<'c>(
+        &'c self,
+        view: &View<'_>,
+        dir: &Node,
+    ) -> Option<ChildRecord<'c>> {
+        let changed = self.engine().changed_objects();
+        if !changed.are_watched() {
+            return None;
+        }
+        let (client, since) = (self.client()?, changed.moment());
+        let directory = view.key(dir);
+        Some(ChildRecord { engine: self.engine(), now: self.now, client, directory, since })
+    }
+
     /// Clears the removal of a name.
     ///
     /// # Errors
@@ -251,5 +267,23 @@ impl Compound<'_> {
     pub(crate) fn outside_grace(&self, view: &View<'_>) -> Result<(), Stop> {
         let is_in_grace = self.engine().is_in_grace_at(view.export_id().0);
         if is_in_grace { Err(Nfsstat4::Grace.into()) } else { Ok(()) }
+    }
+}
+
+/// A record of the objects that a client sees in a directory. If it holds the directory, it is
+/// notified of their attributes from then on.
+pub(crate) struct ChildRecord<'c> {
+    engine: &'c Engine,
+    now: Duration,
+    client: &'c Client,
+    directory: FileKey,
+    since: u64,
+}
+
+impl ChildRecord<'_> {
+    /// Notes an object.
+    pub(crate) fn note(&self, view: &View<'_>, name: &[u8], node: &Node) {
+        let (place, child) = ((&self.directory, name), (&view.key(node), self.since));
+        self.engine.watch_child(self.now, self.client, place, child);
     }
 }

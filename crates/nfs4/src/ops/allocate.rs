@@ -11,7 +11,7 @@ use crate::copy_common::must_have_blocks;
 use crate::stateid::may_write;
 use crate::stop::Stop;
 
-type Verb<'a> = fn(&View<'a>, Clearance, &Node, u64, u64) -> FsResult<Change<Wire>>;
+type Verb<'a> = fn(&View<'a>, Clearance<'_>, &Node, u64, u64) -> FsResult<Change<Wire>>;
 
 pub(super) fn allocate<'a>(
     compound: &mut Compound<'a>,

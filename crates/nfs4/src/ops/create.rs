@@ -1,7 +1,7 @@
 //! CREATE (RFC 8881, 18.4): creates an object other than a regular file, and makes it the current
 //! one.
 
-use comity_coherence::{DirectoryClearance, clear_new};
+use comity_coherence::DirectoryClearance;
 use comity_export::{Node, SeenMade, View};
 use comity_proto::nfs4::{Create4args, Create4resok, Createtype4, Nfsstat4, Specdata4};
 use comity_vfs::{Device, Special};
@@ -31,7 +31,8 @@ pub(super) fn create(
     let cleared = compound.clear_new_name(view, dir)?;
     let made = make((view, cleared.clone()), (dir, name), &args.objtype, &settings)?;
     let object = Object::In(view.clone(), made.value.node);
-    let done = settings.set_acls(clear_new(), (view, &made.value.node), is_dir);
+    let done =
+        settings.set_acls(compound.asker(None).clear_new(), (view, &made.value.node), is_dir);
     done.inspect_err(|_| New::made(dir, name, &made).take_back(compound, view))?;
     drop(cleared);
     reply.value(&Create4resok { cinfo: change_info(&made.change), attrset: settings.mask });

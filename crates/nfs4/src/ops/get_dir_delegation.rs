@@ -1,9 +1,10 @@
 //! GET_DIR_DELEGATION (RFC 8881, 18.39). A delegation that was granted is recalled before anybody
-//! else changes the directory, or the client is notified of changes of names, if it asks for
-//! notifications of all of them. New clients send this operation unasked, and stop using a session
+//! else changes the directory, or the client is notified of the change, if it asks for
+//! notifications of this kind. New clients send this operation unasked, and stop using a session
 //! that answers NOTSUPP.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use comity_export::{DirectoryGrants, Node, View};
 use comity_proto::nfs4::{
@@ -13,10 +14,10 @@ use comity_state::{
     Adaptive, Always, DirectoryPolicy, DirectoryRequest, Never, NoDirectory, NoticeWishes,
     SecondAsk, Stateid,
 };
-use comity_vfs::Status;
+use comity_vfs::{Access, Status};
 use comity_xdr::{Decoder, Encoder};
 
-use crate::callback::notify::{NO_NOTICES, granted_notices, wishes};
+use crate::callback::notify::{NO_NOTICES, NoticeBounds, granted_notices, wishes};
 use crate::compound::Compound;
 use crate::filehandle::Object;
 use crate::limits::{CALLBACK_HEAD_BYTES, COOKIEVERF};
@@ -78,8 +79,16 @@ fn request(
 ) -> Result<Option<Granted>, Stop> {
     let client = compound.client().ok_or(Nfsstat4::OpNotInSession)?;
     let rules = view.rules().dir_delegations;
-    let bounds = (callback_bytes_max(compound, client), rules.notifications_max as usize);
-    let notices = wishes(args, bounds).filter(|_| !rules.recall_only);
+    let bounds = NoticeBounds {
+        bytes_max: callback_bytes_max(compound, client),
+        unacknowledged_max: rules.notifications_max as usize,
+        children: view.may_notify_of_children(),
+        delay_max: Duration::from_secs(rules.delay_seconds_max.into()),
+    };
+    // Notifications tell names to whoever may list them, and handles to whoever may look them up.
+    let both = Access::READ | Access::LOOKUP;
+    let may_know = !rules.recall_only && view.access(dir, both)?.0.contains(both);
+    let notices = wishes(args, &bounds).filter(|_| may_know);
     let request = DirectoryRequest {
         client,
         caller: compound.caller,

@@ -103,7 +103,7 @@ fn open_file(
     if !may_be_delegated && wanted.wish != wish {
         opened.delegation = Delegation::Refused(NoDelegation::Resource);
     }
-    if let Err(failed) = file.empty(&opened) {
+    if let Err(failed) = file.empty(compound, &opened) {
         // The client was not told of the open yet.
         compound.engine().withdraw_open(compound.now(), (client, &key), &opened);
         return Err(failed);

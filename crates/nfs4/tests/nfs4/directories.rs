@@ -10,13 +10,12 @@ use comity_export::{
 };
 use comity_proto::nfs4::callback::operation as cb;
 use comity_proto::nfs4::{
-    Bitmap4, CbNotify4args, Component4, Create4args, Createhow4, Createtype4, Fattr4,
-    GetDirDelegation4args, GetDirDelegation4res, GetDirDelegation4resok, Nfsstat4, Nfstime4,
-    Notify4, NotifyAdd4, NotifyAttr4, NotifyRemove4, NotifyRename4, Open4args, OpenClaim4,
+    Bitmap4, Component4, Create4args, Createhow4, Createtype4, Fattr4, GetDirDelegation4args,
+    GetDirDelegation4res, GetDirDelegation4resok, Nfsstat4, Nfstime4, Open4args, OpenClaim4,
     Openflag4, Rename4args, Setattr4args, Setxattr4args, SetxattrOption4, StateOwner4, Stateid4,
-    attribute, notify_type as kind, operation as op, share,
+    attribute, operation as op, share,
 };
-use comity_state::{Effect, NoDirectory};
+use comity_state::NoDirectory;
 use comity_vfs::layers::{Hook, Layer, Verb};
 use comity_vfs::{Cred, Fs, Gid, Handle, Mode, SetAttr, Uid};
 use comity_xdr::{Decoder, Encoder, Opaque};
@@ -27,7 +26,7 @@ use crate::world::{World, encoded, furnish, memory};
 
 const ALWAYS: &str = ",dir_delegations=always:sole-writer";
 pub(crate) const TOP: &[&[u8]] = &[b"srv", b"pub"];
-const INNER: &[&[u8]] = &[b"srv", b"pub", b"inner"];
+pub(crate) const INNER: &[&[u8]] = &[b"srv", b"pub", b"inner"];
 
 pub(crate) fn plan(fs: &Arc<dyn Fs>, options: &str) -> Plan {
     let text = format!("/srv/pub *(rw,insecure,no_root_squash,fsid=1{options})\n").into_bytes();
@@ -37,19 +36,19 @@ pub(crate) fn plan(fs: &Arc<dyn Fs>, options: &str) -> Plan {
 }
 
 /// A server and two of its clients.
-struct ServerAndClients {
-    world: World,
-    fs: Arc<dyn Fs>,
-    holder: Session,
-    other: Session,
+pub(crate) struct ServerAndClients {
+    pub(crate) world: World,
+    pub(crate) fs: Arc<dyn Fs>,
+    pub(crate) holder: Session,
+    pub(crate) other: Session,
 }
 
 impl ServerAndClients {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::of(ALWAYS)
     }
 
-    fn of(options: &str) -> Self {
+    pub(crate) fn of(options: &str) -> Self {
         let fs = memory();
         furnish(&*fs);
         let world = World::of(plan(&fs, options));
@@ -62,11 +61,11 @@ impl ServerAndClients {
         ask(&self.world, &mut self.holder, path)
     }
 
-    fn hold(&mut self, path: &[&[u8]]) -> Stateid4 {
+    pub(crate) fn hold(&mut self, path: &[&[u8]]) -> Stateid4 {
         self.ask(path).unwrap().expect("it is granted")
     }
 
-    fn give_back(&mut self, path: &[&[u8]], stateid: &Stateid4) {
+    pub(crate) fn give_back(&mut self, path: &[&[u8]], stateid: &Stateid4) {
         let (status, _) = perform(&self.world, 2, &mut self.holder, steps(path) + 1, |call| {
             go_to(call, path);
             call.value(&op::DELEGRETURN);
@@ -84,7 +83,7 @@ impl ServerAndClients {
     }
 }
 
-fn steps(path: &[&[u8]]) -> u32 {
+pub(crate) fn steps(path: &[&[u8]]) -> u32 {
     path.len() as u32 + 1
 }
 
@@ -133,28 +132,32 @@ pub(crate) fn ask_with(
 }
 
 /// Answers all callbacks that have been sent; returns the operation of each.
-fn calls(world: &World) -> Vec<u32> {
+pub(crate) fn calls(world: &World) -> Vec<u32> {
     let calls = world.calls();
     calls.iter().for_each(|call| reply(world, call, (Nfsstat4::Ok, &[])));
     calls.iter().map(|call| opened(call).2).collect()
 }
 
 /// An operation that changes a directory, with the operations before it in its COMPOUND.
-struct Change {
-    name: &'static str,
-    operations: u32,
-    say: Box<dyn Fn(&mut Encoder)>,
+pub(crate) struct Change {
+    pub(crate) name: &'static str,
+    pub(crate) operations: u32,
+    pub(crate) say: Box<dyn Fn(&mut Encoder)>,
 }
 
-fn change(name: &'static str, operations: u32, say: impl Fn(&mut Encoder) + 'static) -> Change {
+pub(crate) fn change(
+    name: &'static str,
+    operations: u32,
+    say: impl Fn(&mut Encoder) + 'static,
+) -> Change {
     Change { name, operations, say: Box::new(say) }
 }
 
-fn none() -> Fattr4<'static> {
+pub(crate) fn none() -> Fattr4<'static> {
     Fattr4 { attrmask: Bitmap4::EMPTY, attr_vals: Opaque(b"") }
 }
 
-fn open(call: &mut Encoder, name: &'static [u8], how: Createhow4<'static>) {
+pub(crate) fn open(call: &mut Encoder, name: &'static [u8], how: Createhow4<'static>) {
     go_to(call, TOP);
     call.value(&op::OPEN);
     call.value(&Open4args {
@@ -178,7 +181,7 @@ pub(crate) fn make(
     call.value(&Create4args { objtype, objname: Opaque(name), createattrs: none() });
 }
 
-fn rename(
+pub(crate) fn rename(
     call: &mut Encoder,
     (from, oldname): (&[&[u8]], &[u8]),
     (to, newname): (&[&[u8]], &[u8]),
@@ -190,14 +193,14 @@ fn rename(
     call.value(&Rename4args { oldname: Opaque(oldname), newname: Opaque(newname) });
 }
 
-fn remove(call: &mut Encoder, path: &[&[u8]], name: &[u8]) {
+pub(crate) fn remove(call: &mut Encoder, path: &[&[u8]], name: &[u8]) {
     go_to(call, path);
     call.value(&op::REMOVE);
     call.value::<Component4<'_>>(&Opaque(name));
 }
 
 /// All changes of the root directory of the export. Each uses the names that the earlier ones left.
-fn changes() -> Vec<Change> {
+pub(crate) fn changes() -> Vec<Change> {
     vec![
         change("OPEN, guarded", 4, |call| open(call, b"a", Createhow4::Guarded(none()))),
         change("OPEN, unchecked", 4, |call| open(call, b"b", Createhow4::Unchecked(none()))),
@@ -414,136 +417,6 @@ fn a_reload_recalls_directories_that_were_granted_under_earlier_rules() {
     assert_eq!(calls(&site.world), [cb::CB_RECALL]);
     site.give_back(TOP, &stateid);
     site.is_refused(NoDirectory::Export);
-}
-
-pub(crate) const NAMES: Bitmap4 =
-    Bitmap4::of(&[kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY]);
-pub(crate) const CHILD: Bitmap4 =
-    Bitmap4::of(&[attribute::TYPE, attribute::FILEHANDLE, attribute::FILEID]);
-pub(crate) const DIR: Bitmap4 = Bitmap4::of(&[attribute::CHANGE, attribute::TIME_MODIFY]);
-
-fn all_kinds() -> Bitmap4 {
-    NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS, kind::CHANGE_CHILD_ATTRS]))
-}
-
-/// The text of a notification: the attributes of the directory, if there are any, and the change.
-fn told(notify: &Notify4<'_>) -> String {
-    let (mut values, mut text) = (Decoder::new(notify.vals.0), String::new());
-    let name = |name: Component4<'_>| String::from_utf8(name.0.to_vec()).unwrap();
-    let added = |added: NotifyAdd4<'_>| {
-        assert_eq!(added.new_entry.attrs.attrmask, CHILD);
-        let old = if added.old_entry.0.is_empty() { "" } else { " over another" };
-        format!("{}{old}", name(added.new_entry.file))
-    };
-    for number in notify.mask.iter() {
-        text += &match number {
-            kind::CHANGE_DIR_ATTRS => {
-                let changed: NotifyAttr4<'_> = values.value().unwrap();
-                assert_eq!(changed.changed_entry.file.0, b"");
-                assert_eq!(changed.changed_entry.attrs.attrmask, DIR);
-                "changed: ".into()
-            }
-            kind::REMOVE_ENTRY => {
-                format!("-{}", name(values.value::<NotifyRemove4<'_>>().unwrap().entry.file))
-            }
-            kind::ADD_ENTRY => format!("+{}", added(values.value().unwrap())),
-            kind::RENAME_ENTRY => {
-                let renamed: NotifyRename4<'_> = values.value().unwrap();
-                format!("{}>{}", name(renamed.old_entry.entry.file), added(renamed.new_entry))
-            }
-            number => panic!("{number} was not asked for"),
-        };
-    }
-    values.finish().unwrap();
-    text
-}
-
-/// Answers all callbacks that have been sent; returns the notifications as text.
-fn notifications(site: &ServerAndClients, stateid: &Stateid4) -> Vec<String> {
-    let (world, mut found) = (&site.world, Vec::new());
-    for call in world.calls() {
-        match opened(&call) {
-            (_, _, cb::CB_NOTIFY, mut arguments) => {
-                let args: CbNotify4args<'_> = arguments.value().unwrap();
-                arguments.finish().unwrap();
-                assert_eq!(args.stateid, *stateid);
-                found.extend(args.changes.0.iter().map(told));
-            }
-            (_, _, cb::CB_RECALL, _) => found.push("recall".into()),
-            (_, _, other, _) => panic!("{other}"),
-        }
-        reply(world, &call, (Nfsstat4::Ok, &[]));
-    }
-    found
-}
-
-/// This server cannot wait for its clients, so that each change recalls the delegation after the
-/// notification.
-#[test]
-fn changes_of_names_are_made_at_once_and_notified_before_they_are_acknowledged() {
-    let expected = ["+a", "+b", "+c", "+d", "+l", "+f", "+second", "b>e", "-e", "+g", "-g", "-d"];
-    let mut site = ServerAndClients::new();
-    for (Change { name, operations, say }, told) in changes().into_iter().zip(expected) {
-        let wishes = (all_kinds(), CHILD.or(&DIR), DIR.or(&CHILD));
-        let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
-        assert_eq!(granted.notification, NAMES.or(&Bitmap4::of(&[kind::CHANGE_DIR_ATTRS])));
-        assert_eq!((granted.child_attributes, granted.dir_attributes), (CHILD, DIR));
-        let (status, _) = perform(&site.world, 2, &mut site.other, operations, |call| say(call));
-        assert_eq!(status, Nfsstat4::Ok, "{name}");
-        let heard = notifications(&site, &granted.stateid);
-        assert_eq!(heard, [format!("changed: {told}"), "recall".into()], "{name}");
-        site.give_back(TOP, &granted.stateid);
-    }
-    let totals = site.world.engine.totals();
-    assert_eq!((totals.directory_notices, totals.directory_notice_calls), (12, 12));
-    assert_eq!(totals.directory_calls_caused, 12 * (1 + 4), "a notification and a recall each");
-}
-
-#[test]
-fn an_export_says_how_many_notifications_a_holder_may_leave_unacknowledged() {
-    for (more, expected) in [("", 64), (":notifications=7", 7)] {
-        let mut site = ServerAndClients::of(&format!(",dir_delegations=always:sole-writer{more}"));
-        ask_with(&site.world, &mut site.holder, TOP, (NAMES, CHILD, DIR)).unwrap().unwrap();
-        let first = changes().into_iter().next().unwrap();
-        let say = |call: &mut Encoder| (first.say)(call);
-        let (status, _) = perform(&site.world, 2, &mut site.other, first.operations, say);
-        assert_eq!(status, Nfsstat4::Ok);
-        let effects = std::iter::from_fn(|| site.world.engine.poll_effect());
-        let bounds = effects.filter_map(|effect| match effect {
-            Effect::Notify { wishes, .. } => Some(wishes.unacknowledged_max),
-            _ => None,
-        });
-        assert_eq!(bounds.collect::<Vec<_>>(), [expected], "{more}");
-    }
-}
-
-#[test]
-fn changes_of_the_attributes_of_a_directory_recall_it_from_a_client_that_is_notified_of_names() {
-    let mut site = ServerAndClients::new();
-    let wishes = (NAMES, Bitmap4::EMPTY, Bitmap4::EMPTY);
-    let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
-    assert_eq!(granted.notification, NAMES);
-    let last = changes().into_iter().nth(12).unwrap();
-    let say = |call: &mut Encoder| (last.say)(call);
-    let (status, _) = perform(&site.world, 2, &mut site.other, last.operations, say);
-    assert_eq!((last.name, status), ("SETATTR", Nfsstat4::Delay));
-    assert_eq!(calls(&site.world), [cb::CB_RECALL]);
-}
-
-#[test]
-fn a_client_that_wants_notifications_of_some_changes_only_gets_none() {
-    let mut site = ServerAndClients::new();
-    let some = Bitmap4::of(&[kind::ADD_ENTRY, kind::REMOVE_ENTRY]);
-    let wishes = (some, CHILD, DIR);
-    let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
-    assert!(granted.notification.is_empty());
-    let mut site = ServerAndClients::of(",dir_delegations=always:sole-writer:recall-only");
-    let wishes = (NAMES, CHILD, DIR);
-    let granted = ask_with(&site.world, &mut site.holder, TOP, wishes).unwrap().unwrap();
-    assert!(
-        granted.notification.is_empty(),
-        "notifications are granted although the export wants recalls"
-    );
 }
 
 /// Replaces the rules of the exports while the rights to a directory are checked.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use comity_proto::nfs4::{Createtype4, Nfsstat4, operation as op};
 
 use crate::callbacks::{client, go_to, perform};
-use crate::directories::{CHILD, DIR, NAMES, TOP, ask_with, make, plan};
+use crate::directories::{TOP, ask_with, make, plan};
+use crate::notifications::{CHILD, DIR, NAMES};
 use crate::session::Session;
 use crate::world::{World, furnish, memory};
 

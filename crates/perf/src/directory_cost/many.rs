@@ -116,10 +116,13 @@ impl Crowd {
     fn ask(&self, directory: usize) -> Result<Stateid, NoDirectory> {
         let client = self.holder(directory).ok_or(NoDirectory::Resource)?;
         let wishes = NoticeWishes {
+            kinds: Share::ADDED | Share::REMOVED | Share::RENAMED,
             handles: true,
             fileids: true,
             types: true,
             directory: NoticeWishes::CHANGE,
+            children: 0,
+            child_delay: Duration::ZERO,
             bytes_max: 4096,
             unacknowledged_max: 64,
         };

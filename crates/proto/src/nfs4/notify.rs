@@ -13,13 +13,19 @@ pub mod notify_type {
     pub const ADD_ENTRY: u32 = 3;
     pub const RENAME_ENTRY: u32 = 4;
     pub const CHANGE_COOKIE_VERIFIER: u32 = 5;
+    /// The client knows the flags from here on, and without [`CFLAG_ORDER`] it needs neither
+    /// cookies nor neighbours of entries (proposed for the successor of RFC 8881; Linux uses it).
+    pub const GFLAG_EXTEND: u32 = 6;
+    /// The client needs the order of the entries.
+    pub const CFLAG_ORDER: u32 = 12;
 }
 
 /// Most bytes of one notification that are decoded.
 pub const NOTIFY_BYTES_MAX: u32 = 64 << 10;
 
-/// Most notifications in one callback that are decoded.
-pub const NOTIFICATIONS_MAX: u32 = 1024;
+/// Most notifications in one callback that are decoded. A server of this project sends at most
+/// 1025.
+pub const NOTIFICATIONS_MAX: u32 = 2048;
 
 /// A set of notifications: their kinds, and their values, undecoded, in the order of the kinds
 /// (`notify4`).

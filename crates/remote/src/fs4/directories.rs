@@ -7,7 +7,7 @@ use comity_proto::nfs4::{
     GetDirDelegation4args, GetDirDelegation4res, Nfsstat4, Nfstime4, operation as op,
 };
 use comity_vfs::{
-    Attr, DelegationNumber, DirectoryNotice, Disk, Handle, NameNotice, NoticedObject, Result,
+    Attr, DelegationNumber, DirectoryNotice, Disk, Handle, NoticedChange, NoticedObject, Result,
 };
 
 use super::attributes::OBJECT;
@@ -18,9 +18,8 @@ use crate::session::{
     SessionAnswer, SessionRequest,
 };
 
-/// A request for a delegation under which the server notifies this client of changes of names by
-/// others. The delays are zero: cached names must not be older than a change that this client has
-/// acknowledged.
+/// A request for a delegation under which the server notifies this client of changes by others. The
+/// delays are zero: cached names must not be older than a change that this client has acknowledged.
 const WITH_NOTIFICATIONS: GetDirDelegation4args = GetDirDelegation4args {
     signal_deleg_avail: false,
     notification_types: KINDS,
@@ -68,11 +67,12 @@ impl Remote4 {
         let dir = self.handles.handle(directory.bytes()).ok()?;
         let change = match change {
             ServerChange::Added { name, object } => {
-                NameNotice::Added { name, object: self.noticed(&object) }
+                NoticedChange::Added { name, object: self.noticed(&object) }
             }
-            ServerChange::Removed { name } => NameNotice::Removed { name },
+            ServerChange::Attributes => NoticedChange::Attributes,
+            ServerChange::Removed { name } => NoticedChange::Removed { name },
             ServerChange::Renamed { from, name, object } => {
-                NameNotice::Renamed { from, name, object: self.noticed(&object) }
+                NoticedChange::Renamed { from, name, object: self.noticed(&object) }
             }
         };
         Some(DirectoryNotice { dir, grant, change, after })

@@ -16,8 +16,13 @@ use crate::limits::NOTICES_MAX;
 use crate::server_handle::ServerHandle;
 
 /// The kinds of notifications that are requested.
-pub(crate) const KINDS: Bitmap4 =
-    Bitmap4::of(&[kind::CHANGE_DIR_ATTRS, kind::REMOVE_ENTRY, kind::ADD_ENTRY, kind::RENAME_ENTRY]);
+pub(crate) const KINDS: Bitmap4 = Bitmap4::of(&[
+    kind::CHANGE_DIR_ATTRS,
+    kind::REMOVE_ENTRY,
+    kind::ADD_ENTRY,
+    kind::RENAME_ENTRY,
+    kind::GFLAG_EXTEND,
+]);
 
 /// The attributes of entries that are requested.
 pub(crate) const OF_ENTRY: Bitmap4 = Bitmap4::of(&[a::FILEHANDLE, a::FILEID]);
@@ -28,6 +33,7 @@ pub(crate) const OF_DIRECTORY: Bitmap4 = Bitmap4::of(&[
     a::SIZE,
     a::NUMLINKS,
     a::SPACE_USED,
+    a::TIME_ACCESS,
     a::TIME_METADATA,
     a::TIME_MODIFY,
 ]);
@@ -41,12 +47,13 @@ pub(crate) struct ServerNotice {
     pub(crate) after: Option<NoticedAttributes>,
 }
 
-/// A change of a name.
+/// A change of a name, or of the attributes of the directory alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerChange {
     Added { name: Box<[u8]>, object: ServerObject },
     Removed { name: Box<[u8]> },
     Renamed { from: Box<[u8]>, name: Box<[u8]>, object: ServerObject },
+    Attributes,
 }
 
 /// The object of a name; fields are `None` if the server did not send them.
@@ -92,25 +99,33 @@ fn read_all(
     grant: DelegationNumber,
     args: &CbNotify4args<'_>,
 ) -> Result<Vec<ServerNotice>, Malformed> {
-    let read = |notify: &Notify4<'_>| {
+    let mut notices: Vec<ServerNotice> = Vec::new();
+    for notify in &args.changes.0 {
         let (change, after) = read_change(notify)?;
-        Ok(ServerNotice { directory: *directory, grant, change, after })
-    };
-    args.changes.0.iter().map(read).collect()
+        let is_last_bare = notices.last().is_some_and(|last| last.after.is_none());
+        if change != ServerChange::Attributes || !is_last_bare {
+            notices.push(ServerNotice { directory: *directory, grant, change, after });
+            continue;
+        }
+        // The attributes after several changes of names follow them on their own.
+        let bare = notices.iter_mut().rev().take_while(|notice| notice.after.is_none());
+        bare.for_each(|notice| notice.after = after);
+    }
+    Ok(notices)
 }
 
-/// Decodes a change of one name, and the attributes of the directory, whose kind has a smaller
-/// number. Other kinds are not requested.
+/// Decodes a change of one name, the attributes of the directory, whose kind has a smaller number,
+/// or both. Other kinds are not requested.
 fn read_change(
     notify: &Notify4<'_>,
 ) -> Result<(ServerChange, Option<NoticedAttributes>), Malformed> {
     let mut values = Decoder::new(notify.vals.0);
-    let (mut change, mut after) = (None, None);
+    let (mut change, mut after, mut is_told) = (None, None, false);
     for number in notify.mask.iter() {
         match number {
             kind::CHANGE_DIR_ATTRS => {
                 let NotifyAttr4 { changed_entry } = values.value()?;
-                after = attributes(&changed_entry.attrs)?;
+                (after, is_told) = (attributes(&changed_entry.attrs)?, true);
             }
             _ if change.is_some() => return Err(unasked(number)),
             kind::REMOVE_ENTRY => {
@@ -132,6 +147,7 @@ fn read_change(
         }
     }
     values.finish()?;
+    let change = change.or(is_told.then_some(ServerChange::Attributes));
     Ok((change.ok_or(unasked(0))?, after))
 }
 
@@ -158,6 +174,7 @@ fn attributes(fattr: &Fattr4<'_>) -> Result<Option<NoticedAttributes>, Malformed
         size: values.value()?,
         links: values.value()?,
         used: values.value()?,
+        atime: time(values.value()?),
         ctime: time(values.value()?),
         mtime: time(values.value()?),
     };
@@ -232,7 +249,7 @@ mod tests {
         for (kinds, vals) in [
             (&[kind::CHANGE_COOKIE_VERIFIER][..], vec![0; 16]),
             (&[kind::CHANGE_CHILD_ATTRS], one(&removed.entry)),
-            (&[kind::CHANGE_DIR_ATTRS], one(&removed.entry)),
+            (&[kind::CHANGE_DIR_ATTRS], one(&removed)),
             (&[], Vec::new()),
             (&[kind::REMOVE_ENTRY], [one(&removed), vec![0; 4]].concat()),
             (&[kind::REMOVE_ENTRY, kind::ADD_ENTRY], [one(&removed), one(&removed)].concat()),
@@ -240,6 +257,36 @@ mod tests {
         ] {
             assert!(read(kinds, &vals).is_err(), "{kinds:?}");
         }
+    }
+
+    /// The attributes of a directory with this change attribute, as a notification.
+    fn changed(change: u64) -> Vec<u8> {
+        let values: Vec<u64> = vec![change, 2, 3 << 32 | 4, 5 << 32 | 6, 7, 8, 9, 10, 11];
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
+        let bytes = &bytes[..8 + 8 + 4 + 8 + 3 * 12];
+        one(&NotifyAttr4 { changed_entry: entry(b"", OF_DIRECTORY, bytes) })
+    }
+
+    #[test]
+    fn attributes_after_changes_of_names_belong_to_them_and_others_are_a_change_of_their_own() {
+        let removed = NotifyRemove4 { entry: entry(b"old", Bitmap4::EMPTY, &[]), cookie: 0 };
+        let removed = one(&removed);
+        let (first, second) = (changed(1), changed(2));
+        let notify = |number: u32, vals| Notify4 { mask: Bitmap4::of(&[number]), vals };
+        let changes = Counted(vec![
+            notify(kind::REMOVE_ENTRY, Opaque(&removed)),
+            notify(kind::REMOVE_ENTRY, Opaque(&removed)),
+            notify(kind::CHANGE_DIR_ATTRS, Opaque(&first)),
+            notify(kind::CHANGE_DIR_ATTRS, Opaque(&second)),
+        ]);
+        let stateid = Stateid4 { seqid: 1, other: [0; 12] };
+        let args = CbNotify4args { stateid, fh: Opaque(b"dir"), changes };
+        let dir = ServerHandle::new(b"dir").unwrap();
+        let notices = read_all(&dir, DelegationNumber(1), &args).unwrap();
+        let short = |notice: &ServerNotice| (notice.change.clone(), notice.after.unwrap().change);
+        let removed = ServerChange::Removed { name: b"old"[..].into() };
+        let notices: Vec<_> = notices.iter().map(short).collect();
+        assert_eq!(notices, [(removed.clone(), 1), (removed, 1), (ServerChange::Attributes, 2)]);
     }
 
     proptest! {

@@ -181,6 +181,7 @@ impl Engine {
         let holder = Holder { client: request.client.id, state: number };
         let notices = request.notices.map(|wishes| Box::new(Notices::new(wishes)));
         let delegated = Delegated::new(DelegationKind::Directory, stateid, notices);
+        self.watch_children(file, (holder, &delegated));
         on_file.delegations.insert(holder, delegated);
         // A change that begins after this sees the delegation. One that began before is seen here.
         self.files.delegations.fetch_add(1, Ordering::SeqCst);

@@ -104,7 +104,7 @@ impl Engine {
         file: &Arc<File>,
         (state, on_file): (&mut ClientState, &mut FileState),
     ) -> Delegation {
-        let kind = match self.choose(now, open, on_file) {
+        let kind = match self.choose(now, open, (file, on_file)) {
             Ok(kind) => kind,
             Err(why) => return Delegation::Refused(why),
         };
@@ -130,7 +130,7 @@ impl Engine {
         &self,
         now: Duration,
         open: &DelegationRequest<'_>,
-        on_file: &FileState,
+        (file, on_file): (&File, &FileState),
     ) -> Result<DelegationKind, NoDelegation> {
         let wanted = match open.wanted {
             // A reclaim gets the kind of delegation that the client had, or none.
@@ -160,7 +160,10 @@ impl Engine {
             || on_file.delegations.conflict(Some(open.client.id), share).is_some();
         let was_recalled =
             !reclaims && on_file.delegations.was_recalled_recently(now, open.client.id);
-        let contended = used || held || was_recalled || locked(on_file, open.client, wanted);
+        // The holder of a write delegation changes attributes without the server.
+        let is_watched = writes && self.is_watched_by_others(file, open.client.id);
+        let contended =
+            used || held || was_recalled || is_watched || locked(on_file, open.client, wanted);
         if contended { Err(NoDelegation::Contention) } else { Ok(wanted) }
     }
 }

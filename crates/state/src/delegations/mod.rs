@@ -2,6 +2,7 @@
 //! with them, and returned or revoked.
 
 mod cb_getattr;
+mod children;
 mod directory;
 mod giving_back;
 mod grant;
@@ -11,6 +12,7 @@ mod recall;
 mod recall_any;
 
 pub use cb_getattr::DelegatedAttributes;
+pub(crate) use children::is_watcher;
 pub use directory::{DirectoryRequest, NoDirectory};
 pub use grant::{Delegation, DelegationWish, NoDelegation};
 pub(crate) use grant::{DelegationClaim, DelegationRequest};

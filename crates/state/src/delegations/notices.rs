@@ -28,6 +28,7 @@ impl Engine {
     /// for before the change is acknowledged; none if nobody is notified.
     pub fn note_change(
         &self,
+        now: Duration,
         mine: Option<ClientId>,
         directory: &FileKey,
         notice: DirectoryNotice,
@@ -35,16 +36,26 @@ impl Engine {
         let file = self.files.get(directory)?;
         let mine = file.covered(directory, mine);
         let (mut on_file, notice) = (file.state(), Arc::new(notice));
-        let mut holders = Vec::new();
+        let (mut holders, mut uninformed) = (Vec::new(), Vec::new());
         for (holder, delegated) in on_file.delegations.iter_mut() {
-            if let Some(notices) =
-                delegated.notices.as_mut().filter(|_| Some(holder.client) != mine)
-            {
+            let Some(notices) = delegated.notices.as_mut() else { continue };
+            if Some(holder.client) == mine {
+                // The reply to its own change must not overtake notifications of earlier ones.
+                holders.extend(notices.last_unacknowledged().map(|number| (holder, number)));
+            } else if notices.wishes().has_kind_of(&notice) {
                 holders.push((holder, notices.push(Arc::clone(&notice))));
+                uninformed.extend(notices.wishes().misses_attributes(&notice).then_some(holder));
             }
         }
-        self.counters.directory_notices.add(holders.len());
-        holders.iter().for_each(|(holder, _)| self.send_notices(&file, &mut on_file, *holder));
+        let overfull = self.note_names(&on_file, &notice.change);
+        for holder in overfull.into_iter().chain(uninformed) {
+            self.recall_of(now, &file, &mut on_file, holder);
+        }
+        let told = holders.iter().filter(|(holder, _)| Some(holder.client) != mine);
+        self.counters.directory_notices.add(told.count());
+        holders
+            .iter()
+            .for_each(|(holder, _)| self.send_notices(None, &file, &mut on_file, *holder));
         (!holders.is_empty()).then_some(Notified { directory: *directory, holders })
     }
 
@@ -109,19 +120,36 @@ impl Engine {
         };
         if is_applied {
             notices.acknowledge();
-            self.send_notices(&file, &mut on_file, holder);
+            self.send_notices(Some(now), &file, &mut on_file, holder);
         } else {
             self.recall_of(now, &file, &mut on_file, holder);
         }
     }
 
-    fn send_notices(&self, file: &File, on_file: &mut FileState, holder: Holder) {
+    /// Sends the notifications that wait for a holder, unless a call to it is under way. With a
+    /// time, those of changed children go with them that are due then.
+    pub(super) fn send_notices(
+        &self,
+        now: Option<Duration>,
+        file: &File,
+        on_file: &mut FileState,
+        holder: Holder,
+    ) {
         let Some(delegated) = on_file.delegations.get_mut(holder) else { return };
         let Some(notices) = delegated.notices.as_mut() else { return };
         let (Some(client), wishes) = (self.clients.get(holder.client), notices.wishes()) else {
             return;
         };
-        if let Some(batch) = notices.take() {
+        let mut count = 0;
+        let children = |has_room: &mut dyn FnMut(&[u8]) -> bool| {
+            let due = now.filter(|_| wishes.children != 0);
+            let taken = due.map(|now| self.children.take(now, holder, has_room));
+            let taken = taken.unwrap_or_default();
+            count = taken.len();
+            taken
+        };
+        if let Some(batch) = notices.take(children) {
+            self.counters.child_notices.add(count);
             self.counters.directory_notice_calls.add(1);
             self.counters.directory_calls_caused.add(1);
             let (stateid, directory) = (delegated.stateid, file.key);
@@ -130,7 +158,13 @@ impl Engine {
     }
 
     /// Recalls the delegation of one client.
-    fn recall_of(&self, now: Duration, file: &Arc<File>, on_file: &mut FileState, holder: Holder) {
+    pub(crate) fn recall_of(
+        &self,
+        now: Duration,
+        file: &Arc<File>,
+        on_file: &mut FileState,
+        holder: Holder,
+    ) {
         if let Some(delegated) = on_file.delegations.get_mut(holder) {
             self.begin_recall(now, file, (holder, delegated), None);
             self.files.watch(file);

@@ -43,9 +43,11 @@ impl Engine {
         (holder, delegated): (Holder, &mut Delegated),
         wanted_by: Option<ClientId>,
     ) -> bool {
-        // Skip clients whose lease has expired; the retry evicts them.
+        // Skip clients whose lease has expired; the retry evicts them. A change that is notified is
+        // not tried again, so its holder must lose the delegation in any case.
         let client = self.clients.get(holder.client);
-        let client = client.filter(|client| !self.has_expired(now, client));
+        let is_notified = delegated.notices.is_some();
+        let client = client.filter(|client| is_notified || !self.has_expired(now, client));
         let Some(client) = client.filter(|_| delegated.recall.is_none()) else { return false };
         delegated.recall = Some(Recall { queued: now, sent: None, until: None, wanted_by });
         if delegated.kind == DelegationKind::Directory {
@@ -142,16 +144,38 @@ impl Engine {
         (mine, share): (Option<ClientId>, Share),
         may: &dyn Fn() -> bool,
     ) -> Result<(), Obstacle> {
-        if file.state().delegations.conflict(mine, share).is_none() {
+        if self.obstacle(now, &file.state(), (mine, share)).is_none() {
             return Ok(());
         }
         if !may() {
             return Err(Obstacle::Error(Error::Perm));
         }
         let mut on_file = file.state();
-        let Some(holder) = on_file.delegations.conflict(mine, share) else { return Ok(()) };
+        let Some(holder) = self.obstacle(now, &on_file, (mine, share)) else { return Ok(()) };
         self.recall(now, file, &mut on_file, (mine, share));
         Err(Obstacle::Delegation(holder))
+    }
+
+    /// Returns a holder that an operation has to wait for: one that cannot be notified, because its
+    /// delegation conflicts with the operation or because its lease has expired.
+    fn obstacle(
+        &self,
+        now: Duration,
+        on_file: &FileState,
+        (mine, share): (Option<ClientId>, Share),
+    ) -> Option<Holder> {
+        let conflict = on_file.delegations.conflict(mine, share);
+        let is_expired = |holder: Holder| {
+            let client = self.clients.get(holder.client);
+            client.is_none_or(|client| self.has_expired(now, &client))
+        };
+        conflict.or_else(|| {
+            share.told()?;
+            let mut others =
+                on_file.delegations.iter().filter(|(holder, _)| Some(holder.client) != mine);
+            let expired = others.find(|(holder, it)| it.notices.is_some() && is_expired(*holder));
+            expired.map(|(holder, _)| holder)
+        })
     }
 
     /// Notes that a CB_RECALL was sent: from now on the client has a lease's time to return the

@@ -9,7 +9,8 @@ mod usage;
 
 pub(crate) use changes::Changes;
 pub(crate) use history::DirectoryHistory;
-pub use notice::{DirectoryNotice, NotedChange, NoticeBatch, NoticeWishes};
+pub(crate) use notice::Child;
+pub use notice::{ChildAttributes, DirectoryNotice, NotedChange, NoticeBatch, NoticeWishes};
 pub use policy::{Adaptive, Always, DirectoryPolicy, Never, SecondAsk};
 pub(crate) use usage::CALLS_OF_A_RECALL;
 pub use usage::DirectoryUse;

@@ -50,14 +50,17 @@ impl Delegated {
     }
 
     /// Returns whether the delegation must end before an operation of another client. A change of
-    /// names may be notified instead, if the holder keeps up.
+    /// a directory may be notified instead, if the holder wants that and keeps up.
     pub(crate) fn stands_against(&self, share: Share) -> bool {
-        let keeps_up = |notices: &Notices| notices.has_room() && self.recall.is_none();
-        let is_notified = || self.notices.as_deref().is_some_and(keeps_up);
         match self.kind {
             DelegationKind::Write => true,
-            _ => writes(share) && !(share.is_of_names() && is_notified()),
+            _ => writes(share) && !share.told().is_some_and(|told| self.is_notified(told)),
         }
+    }
+
+    fn is_notified(&self, told: u32) -> bool {
+        let notices = self.notices.as_deref().filter(|_| self.recall.is_none());
+        notices.is_some_and(|notices| notices.wishes().has(told) && notices.has_room())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Files that clients have open, locked or delegated.
 
+mod children;
 mod delegations;
 mod exported;
 mod holders;
@@ -10,6 +11,7 @@ mod share;
 mod table;
 mod unsettled_size;
 
+pub(crate) use children::{Children, TooMany};
 pub use delegations::DelegationKind;
 pub(crate) use delegations::{Delegated, RESTING_MAX, Recall, Writer, WriterReply};
 pub use exported::{

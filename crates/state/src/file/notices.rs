@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::directories::{DirectoryNotice, NoticeBatch, NoticeWishes};
+use crate::directories::{Child, DirectoryNotice, NoticeBatch, NoticeWishes};
 
 /// The notifications of one directory delegation. One CB_NOTIFY is under way at a time, so that a
 /// client gets them in the order of the changes; those that come meanwhile wait, and go together.
@@ -13,13 +13,22 @@ pub(crate) struct Notices {
     queued: u64,
     /// Number of notifications that the client has acknowledged.
     acknowledged: u64,
-    /// Number of notifications in the call that is under way.
+    /// Number of notifications in the call that is under way, without those of children.
     under_way: usize,
+    /// True if a call is under way.
+    is_calling: bool,
 }
 
 impl Notices {
     pub(crate) const fn new(wishes: NoticeWishes) -> Self {
-        Self { wishes, waiting: VecDeque::new(), queued: 0, acknowledged: 0, under_way: 0 }
+        Self {
+            wishes,
+            waiting: VecDeque::new(),
+            queued: 0,
+            acknowledged: 0,
+            under_way: 0,
+            is_calling: false,
+        }
     }
 
     pub(crate) const fn wishes(&self) -> NoticeWishes {
@@ -43,14 +52,23 @@ impl Notices {
         self.acknowledged >= number
     }
 
-    /// Returns whether the client has acknowledged all notifications.
-    pub(crate) const fn are_acknowledged(&self) -> bool {
-        self.acknowledged == self.queued
+    /// Returns the number of the last notification, unless the client has acknowledged it.
+    pub(crate) fn last_unacknowledged(&self) -> Option<u64> {
+        (!self.is_acknowledged(self.queued)).then_some(self.queued)
     }
 
-    /// Takes the notifications of the next call, if none is under way.
-    pub(crate) fn take(&mut self) -> Option<NoticeBatch> {
-        if self.under_way > 0 || self.waiting.is_empty() {
+    /// Returns whether the client has acknowledged all notifications.
+    pub(crate) const fn are_acknowledged(&self) -> bool {
+        self.acknowledged == self.queued && !self.is_calling
+    }
+
+    /// Takes the notifications of the next call, if none is under way. After changes of the
+    /// directory come those of `children`, which takes names as long as there is room.
+    pub(crate) fn take(
+        &mut self,
+        children: impl FnOnce(&mut dyn FnMut(&[u8]) -> bool) -> Vec<Child>,
+    ) -> Option<NoticeBatch> {
+        if self.is_calling {
             return None;
         }
         let (mut bytes, mut batch) = (0, Vec::new());
@@ -62,29 +80,51 @@ impl Notices {
             batch.extend(self.waiting.pop_front());
         }
         self.under_way = batch.len();
-        Some(batch.into())
+        if self.waiting.is_empty() {
+            let (mut is_first, bytes_max) = (batch.is_empty(), self.wishes.bytes_max);
+            let mut has_room = |name: &[u8]| {
+                bytes += DirectoryNotice::bytes_of_child(name);
+                std::mem::take(&mut is_first) || bytes <= bytes_max
+            };
+            batch.extend(children(&mut has_room).into_iter().map(DirectoryNotice::of_child));
+        }
+        self.is_calling = !batch.is_empty();
+        self.is_calling.then(|| batch.into())
     }
 
     /// Notes that the client has acknowledged the call that is under way.
     pub(crate) fn acknowledge(&mut self) {
         self.acknowledged += std::mem::take(&mut self.under_way) as u64;
+        self.is_calling = false;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use comity_vfs::Handle;
+
     use super::*;
     use crate::directories::NotedChange;
+    use crate::{FileKey, Share};
 
     fn notices(bytes_max: usize) -> Notices {
         Notices::new(NoticeWishes {
+            kinds: Share::ADDED | Share::REMOVED | Share::RENAMED,
             handles: true,
             fileids: true,
             types: true,
             directory: 0,
+            children: 0,
+            child_delay: Duration::ZERO,
             bytes_max,
             unacknowledged_max: 5,
         })
+    }
+
+    fn none(_: &mut dyn FnMut(&[u8]) -> bool) -> Vec<Child> {
+        Vec::new()
     }
 
     fn notice() -> Arc<DirectoryNotice> {
@@ -98,16 +138,16 @@ mod tests {
         let numbers: Vec<u64> = (0..4)
             .map(|at| {
                 let number = notices.push(notice());
-                assert_eq!(notices.take().map(|batch| batch.len()), (at == 0).then_some(1));
+                assert_eq!(notices.take(none).map(|batch| batch.len()), (at == 0).then_some(1));
                 number
             })
             .collect();
         assert_eq!(numbers, [1, 2, 3, 4]);
         notices.acknowledge();
         assert!(notices.is_acknowledged(1) && !notices.is_acknowledged(2));
-        assert_eq!(notices.take().map(|batch| batch.len()), Some(3));
+        assert_eq!(notices.take(none).map(|batch| batch.len()), Some(3));
         notices.acknowledge();
-        assert!(notices.are_acknowledged() && notices.take().is_none());
+        assert!(notices.are_acknowledged() && notices.take(none).is_none());
     }
 
     #[test]
@@ -118,11 +158,33 @@ mod tests {
                 notices.push(notice());
             }
             let mut taken = 0;
-            while notices.take().is_some() {
+            while notices.take(none).is_some() {
                 notices.acknowledge();
                 taken += 1;
             }
             assert_eq!(taken, calls, "{bytes_max}");
+        }
+    }
+
+    #[test]
+    fn changed_children_follow_the_changes_of_names_as_long_as_there_is_room() {
+        let handle = Handle::new(b"child").unwrap();
+        let key = FileKey { volume: 1, export: 1, handle };
+        let bytes = DirectoryNotice::bytes_of_child(b"name");
+        for (waiting, room, taken) in [(0, 0, 1), (0, 2, 2), (1, 2, 2), (1, 9, 4), (3, 2, 2)] {
+            let mut notices = notices(room * bytes);
+            for _ in 0..waiting {
+                notices.push(notice());
+            }
+            let children = |has_room: &mut dyn FnMut(&[u8]) -> bool| {
+                let child: Child = (b"name"[..].into(), key);
+                (0..3).map_while(|_| has_room(b"name").then(|| child.clone())).collect()
+            };
+            let batch = notices.take(children).unwrap();
+            assert_eq!(batch.len(), taken, "{waiting} {room}");
+            assert!(!notices.are_acknowledged() && notices.take(children).is_none());
+            notices.acknowledge();
+            assert_eq!(notices.are_acknowledged(), waiting < 3);
         }
     }
 
@@ -132,7 +194,7 @@ mod tests {
         for _ in 0..5 {
             assert!(notices.has_room());
             notices.push(notice());
-            let _ = notices.take();
+            let _ = notices.take(none);
         }
         assert!(!notices.has_room());
     }

@@ -1,5 +1,6 @@
 use super::Holder;
 use super::holders::Holders;
+use crate::directories::NoticeWishes;
 use crate::{ClientId, LockType};
 
 /// The access of an open, and the access that it denies to others (`share_access`, `share_deny`;
@@ -20,9 +21,20 @@ impl Share {
     /// Read and write access.
     pub const BOTH: u32 = 3;
 
-    /// A change of the names of a directory, beside write access: a holder of the directory may be
-    /// notified of it instead of losing the delegation.
-    pub const NAMES: u32 = 4;
+    /// A name is added to a directory. This bit and the following ones, of [`NoticeWishes::kinds`],
+    /// say beside write access how a directory changes: a holder that is notified of all of it
+    /// keeps its delegation.
+    pub const ADDED: u32 = NoticeWishes::ADDED;
+    /// A name is removed from a directory.
+    pub const REMOVED: u32 = NoticeWishes::REMOVED;
+    /// A name is replaced by another one in the same directory.
+    pub const RENAMED: u32 = NoticeWishes::RENAMED;
+    /// Attributes of a directory are set.
+    pub const ATTRIBUTES: u32 = NoticeWishes::ATTRIBUTES;
+    /// The time of the last access is set.
+    pub const ACCESSED: u32 = NoticeWishes::ACCESSED;
+    /// The time of the last change of the names is set.
+    pub const MODIFIED: u32 = NoticeWishes::MODIFIED;
 
     /// Returns the share of an open that denies nothing.
     #[must_use]
@@ -42,8 +54,13 @@ impl Share {
         Self { access: self.access | other.access, deny: self.deny | other.deny }
     }
 
-    pub(crate) const fn is_of_names(self) -> bool {
-        self.access & Self::NAMES != 0
+    /// Returns how a directory changes, if a holder of it may be notified instead of losing the
+    /// delegation.
+    pub(crate) const fn told(self) -> Option<u32> {
+        match self.access & NoticeWishes::KINDS {
+            0 => None,
+            told => Some(told),
+        }
     }
 
     const fn stands_against(self, other: Self) -> bool {
@@ -155,8 +172,9 @@ mod tests {
             let valid = (1..=3).contains(&access) && deny <= 3;
             assert_eq!(share(access, deny).is_valid(), valid, "{access} {deny}");
         }
-        assert!(Share::access(Share::WRITE | Share::NAMES).is_of_names());
-        assert!(!Share::access(Share::BOTH).is_of_names());
+        let removal = Share::access(Share::WRITE | Share::REMOVED);
+        assert_eq!(removal.told(), Some(Share::REMOVED));
+        assert_eq!(Share::access(Share::BOTH).told(), None);
     }
 
     #[test]

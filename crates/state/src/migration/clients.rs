@@ -14,6 +14,7 @@ use crate::client_state::{
     ClientState, DelegationState, Holdings, LockState, Owner, Standing, State, StateKind,
     UnacknowledgedGrant, lock_owner,
 };
+use crate::delegations::is_watcher;
 use crate::file::{Delegated, File, Holder, Recall, Writer};
 use crate::session::{Back, Channels};
 use crate::sync::Mutex;
@@ -105,7 +106,12 @@ impl Engine {
         if state.standing != Standing::Confirmed {
             return Err(Error::StaleClientid);
         }
-        if state.holdings.states().any(|it| awaits_notices(client, it)) {
+        let mut waits = false;
+        for (number, held) in state.holdings.states() {
+            waits |= self.recall_watched(now, client, (number, held));
+            waits |= awaits_notices(client, (number, held));
+        }
+        if waits {
             return Err(Error::Delay);
         }
         let sessions = state.sessions.iter().filter_map(|id| self.session(id));
@@ -426,6 +432,25 @@ impl Engine {
         self.clients.disown(names, &adopted);
         sessions.iter().for_each(|session| self.drop_session(session));
         self.release(now, client, holdings);
+    }
+}
+
+impl Engine {
+    /// Recalls a directory whose holder is notified of attributes of its children: another engine
+    /// does not know which ones the holder has seen. Returns whether it is such a directory.
+    fn recall_watched(
+        &self,
+        now: Duration,
+        client: &Client,
+        (number, state): (u32, &State),
+    ) -> bool {
+        let holder = Holder { client: client.id, state: number };
+        let mut on_file = state.file.state();
+        let is_watched = on_file.delegations.get_mut(holder).is_some_and(|held| is_watcher(held));
+        if is_watched {
+            self.recall_of(now, &state.file, &mut on_file, holder);
+        }
+        is_watched
     }
 }
 

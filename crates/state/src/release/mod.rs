@@ -89,9 +89,19 @@ impl Engine {
         holder: Holder,
     ) -> Option<DelegationKind> {
         let kind = on_file.delegations.remove(holder)?.kind;
+        if kind == DelegationKind::Directory {
+            self.unwatch_children(holder);
+        }
         self.files.delegations.fetch_sub(1, Ordering::AcqRel);
         self.tell_undelegated(file.key);
         Some(kind)
+    }
+
+    /// Ends the notifications of children of a holder, if it has any.
+    fn unwatch_children(&self, holder: Holder) {
+        if self.changed.are_watched() && self.children.end(holder) {
+            self.changed.unwatch();
+        }
     }
 
     pub(crate) fn wake_waiters(&self, file: &Arc<File>, offers: Vec<Offer>) {

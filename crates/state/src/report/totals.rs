@@ -21,6 +21,9 @@ pub struct Totals {
     pub directories_recalled: u64,
     /// Number of notifications of changes in directories: one for each change and each holder.
     pub directory_notices: u64,
+    /// Notifications of changed attributes of objects in directories, one for each object and
+    /// holder.
+    pub child_notices: u64,
     /// Number of CB_NOTIFYs that carried them.
     pub directory_notice_calls: u64,
     /// Number of calls that delegations of directories have saved, as far as they have ended:
@@ -63,6 +66,7 @@ impl Engine {
             directories_refused: counters.directories_refused.each_ref().map(Count::get),
             directories_recalled: counters.directories_recalled.get(),
             directory_notices: counters.directory_notices.get(),
+            child_notices: counters.child_notices.get(),
             directory_notice_calls: counters.directory_notice_calls.get(),
             directory_calls_saved: counters.directory_calls_saved.get(),
             directory_calls_caused: counters.directory_calls_caused.get(),

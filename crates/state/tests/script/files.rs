@@ -1,16 +1,13 @@
 //! Operations of clients on files.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use comity_keys::{Algorithm, PublicKey};
 use comity_state::{
-    Adaptive, Always, At, ByteRange, Claim, Client, Delegation, DelegationKind, DelegationWish,
-    DirectoryPolicy, DirectoryRequest, GrantedAccess, Grantee, Io, Lock, LockRefusal, LockType,
-    Locker, Never, Open, SecondAsk, Share, Stateid,
+    At, ByteRange, Claim, Client, Delegation, DelegationKind, DelegationWish, GrantedAccess,
+    Grantee, Io, Lock, LockRefusal, LockType, Locker, Open, Share, Stateid,
 };
-use comity_vfs::{Cred, Gid, Uid};
 
 use crate::world::{Told, World, file, file_name, said, text};
 
@@ -88,28 +85,7 @@ impl World {
         }
     }
 
-    fn directories(&mut self, verb: &str, args: &[&str]) -> Told {
-        match (verb, args) {
-            ("directory", [client, name, policy, rest @ ..]) => {
-                self.directory(client, name, policy, rest.get(1).copied())
-            }
-            ("changing", [name]) => {
-                self.engine.changes_under_way(&file(name)).fetch_add(1, Ordering::SeqCst);
-                Vec::new()
-            }
-            ("changed", [name]) => {
-                self.engine.changes_under_way(&file(name)).fetch_sub(1, Ordering::SeqCst);
-                Vec::new()
-            }
-            ("recall-directories", []) => {
-                self.engine.recall_directories(self.now);
-                Vec::new()
-            }
-            _ => self.rights(verb, args),
-        }
-    }
-
-    fn rights(&mut self, verb: &str, args: &[&str]) -> Told {
+    pub(super) fn rights(&mut self, verb: &str, args: &[&str]) -> Told {
         match (verb, args) {
             ("end", [client, name, key, left]) => {
                 let client = self.client(client).unwrap();
@@ -228,34 +204,6 @@ impl World {
                 told
             }
             Err(error) => vec![error.to_string()],
-        }
-    }
-
-    /// `directory CLIENT NAME POLICY [= NAME]`: asks for the delegation of a directory in `top`.
-    fn directory(&mut self, client: &str, name: &str, policy: &str, kept: Option<&str>) -> Told {
-        let Some(client) = self.client(client) else { return vec!["gone".into()] };
-        let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
-        let policy: &dyn DirectoryPolicy = match policy {
-            "never" => &Never,
-            "always" => &Always,
-            "adaptive" => &Adaptive,
-            _ => &SecondAsk,
-        };
-        let request = DirectoryRequest {
-            client: &client,
-            caller: self.caller,
-            directory: file(name),
-            parent: file("top"),
-            user: &user,
-            policy,
-            notices: None,
-        };
-        match self.engine.delegate_directory(self.now, &request) {
-            Ok(stateid) => {
-                self.keep(kept.unwrap_or("directory"), stateid, file(name));
-                vec![format!("{}.{}", kept.unwrap_or("directory"), stateid.seqid)]
-            }
-            Err(why) => vec![format!("refused: {}", why.name())],
         }
     }
 

@@ -2,6 +2,7 @@
 //! the next command, are its results. A run with `BLESS=1` writes the results again.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod directories;
 mod files;
 mod inventory;
 mod people;
@@ -80,6 +81,11 @@ fn delegations_are_recalled() {
 #[test]
 fn directories_are_delegated_and_recalled() {
     transcript("directories.txt");
+}
+
+#[test]
+fn changes_of_directories_are_notified() {
+    transcript("notices.txt");
 }
 
 #[test]

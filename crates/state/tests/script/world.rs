@@ -3,8 +3,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use comity_state::{
-    At, Caller, Client, ClientId, Effect, Engine, Error, FileKey, Origin, OwnerAnswer, OwnerTurn,
-    Principal, Record, Recovered, Sender, SessionId, Settings, Stateid, Ticket, Verifier,
+    At, Caller, Client, ClientId, Effect, Engine, Error, FileKey, NotedChange, Origin, OwnerAnswer,
+    OwnerTurn, Principal, Record, Recovered, Sender, SessionId, Settings, Stateid, Ticket,
+    Verifier,
 };
 use comity_vfs::Handle;
 
@@ -173,7 +174,14 @@ impl World {
             Effect::Notify { client, stateid, directory, batch, .. } => {
                 let (name, stateid) = (text(client.owner()), self.name(stateid));
                 let (count, directory) = (batch.len(), file_name(directory));
-                format!("out: {name}, {count} changes of {directory} under {stateid}")
+                let children = batch.iter().filter_map(|notice| match &notice.change {
+                    NotedChange::Child { name, key, .. } => {
+                        Some(format!(" {}={}", text(name), file_name(key)))
+                    }
+                    _ => None,
+                });
+                let children: String = children.collect();
+                format!("out: {name}, {count} changes of {directory} under {stateid}{children}")
             }
             Effect::Recall { client, stateid, file, .. } => {
                 let (name, stateid) = (text(client.owner()), self.name(stateid));

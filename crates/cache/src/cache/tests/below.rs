@@ -11,9 +11,9 @@ use comity_vfs::layers::{Faults, Layer, Metrics, Verb, When};
 use comity_vfs::{
     Access, Acl, AclKind, Attr, Change, Changed, Create, Cred, DelegationKind, DelegationNumber,
     DirectoryNotice, Disk, Entry, Fs, Handle, HeldLock, Listed, Listing, LocalLocks, LockOutcome,
-    LockRequest, Made, Name, NameNotice, Node, NoticedAttributes, OpenAccess, OpenEvent, OpenFiles,
-    OpenId, OpenedFile, Properties, Read, ReadInto, Result, Seek, SetAttr, Space, Special,
-    Stability, Status, Target, Time, Written, XattrMode,
+    LockRequest, Made, Name, Node, NoticedAttributes, NoticedChange, OpenAccess, OpenEvent,
+    OpenFiles, OpenId, OpenedFile, Properties, Read, ReadInto, Result, Seek, SetAttr, Space,
+    Special, Stability, Status, Target, Time, Written, XattrMode,
 };
 
 /// Called before a write or a commit.
@@ -132,10 +132,10 @@ impl Below {
 
     /// Notifies the client of a change of a directory by another client, under the delegation of
     /// this number.
-    pub(in super::super) fn notify(&self, dir: &Handle, grant: u64, change: NameNotice) {
-        let Attr { change: number, size, links, used, ctime, mtime, .. } =
+    pub(in super::super) fn notify(&self, dir: &Handle, grant: u64, change: NoticedChange) {
+        let Attr { change: number, size, links, used, atime, ctime, mtime, .. } =
             self.memory.getattr(dir).unwrap();
-        let after = NoticedAttributes { change: number, size, links, used, ctime, mtime };
+        let after = NoticedAttributes { change: number, size, links, used, atime, ctime, mtime };
         let (dir, grant, after) = (*dir, DelegationNumber(grant), Some(after));
         let notice = DirectoryNotice { dir, grant, change, after };
         self.notices.lock().unwrap().push_back(notice);

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use comity_vfs::layers::Verb;
 use comity_vfs::{
-    Create, Fs, Handle, Listed, NameNotice, NoticedObject, OpenAccess, OpenFiles, SetAttr, Status,
+    Create, Fs, Handle, Listed, NoticedChange, NoticedObject, OpenAccess, OpenFiles, SetAttr,
+    SetTime, Status, Time,
 };
 
 use super::*;
@@ -50,7 +51,7 @@ fn object(node: Handle) -> NoticedObject {
     NoticedObject { node: Some(node), fileid: Some(9) }
 }
 
-fn tell(world: &World, change: NameNotice) {
+fn tell(world: &World, change: NoticedChange) {
     world.below.notify(&world.cache.root(), grant(world), change);
 }
 
@@ -63,16 +64,16 @@ fn notified_changes_are_in_the_listing_and_the_names_without_a_call() {
     let world = delegated();
     let before = world.all_calls();
     let handle = world.file("new", b"");
-    tell(&world, NameNotice::Added { name: text("new"), object: object(handle) });
+    tell(&world, NoticedChange::Added { name: text("new"), object: object(handle) });
     assert_eq!(list(&world), ["first", "new"]);
     let fs = world.below.others();
     fs.rename(&root(), (&fs.root(), name("new")), (&fs.root(), name("newer"))).unwrap();
     let (from, name_) = (text("new"), text("newer"));
-    tell(&world, NameNotice::Renamed { from, name: name_, object: object(handle) });
+    tell(&world, NoticedChange::Renamed { from, name: name_, object: object(handle) });
     assert_eq!(list(&world), ["first", "newer"]);
     assert_eq!(find(&world, "new"), Err(Status::NoEnt));
     fs.remove(&root(), &fs.root(), name("newer")).unwrap();
-    tell(&world, NameNotice::Removed { name: text("newer") });
+    tell(&world, NoticedChange::Removed { name: text("newer") });
     assert_eq!(list(&world), ["first"]);
     let attr = world.cache.getattr(&world.cache.root()).unwrap();
     assert_eq!(attr.change, fs.getattr(&fs.root()).unwrap().change);
@@ -80,10 +81,23 @@ fn notified_changes_are_in_the_listing_and_the_names_without_a_call() {
 }
 
 #[test]
+fn notified_attributes_keep_the_listing() {
+    let (world, user) = (delegated(), root());
+    let before = world.all_calls();
+    let (below, later) = (world.below.others(), Time { seconds: 4_000_000_000, nanoseconds: 0 });
+    let set = SetAttr { mtime: Some(SetTime::To(later)), ..SetAttr::default() };
+    below.setattr(&user, &below.root(), &set, None).unwrap();
+    tell(&world, NoticedChange::Attributes);
+    assert_eq!(world.cache.getattr(&world.cache.root()).unwrap().mtime, later);
+    assert_eq!(list(&world), ["first"]);
+    assert_eq!(world.all_calls(), before);
+}
+
+#[test]
 fn a_name_added_by_a_notification_costs_only_its_attributes() {
     let world = delegated();
     let handle = world.file("new", b"");
-    tell(&world, NameNotice::Added { name: text("new"), object: object(handle) });
+    tell(&world, NoticedChange::Added { name: text("new"), object: object(handle) });
     let before = world.calls(Verb::Lookup);
     assert_eq!(find(&world, "new"), Ok(handle));
     assert_eq!(world.calls(Verb::Lookup), before);
@@ -94,7 +108,7 @@ fn an_object_missing_in_a_notification_is_looked_up() {
     let world = delegated();
     let handle = world.file("new", b"");
     let object = NoticedObject::default();
-    tell(&world, NameNotice::Added { name: text("new"), object });
+    tell(&world, NoticedChange::Added { name: text("new"), object });
     assert_eq!(find(&world, "new"), Ok(handle));
     assert_eq!(list(&world), ["first", "new"]);
 }
@@ -104,7 +118,7 @@ fn after_a_notification_before_its_grant_everything_is_fetched_again() {
     let world = delegated();
     let handle = world.file("new", b"");
     let next = grant(&world) + 1;
-    let change = NameNotice::Added { name: text("new"), object: object(handle) };
+    let change = NoticedChange::Added { name: text("new"), object: object(handle) };
     world.below.notify(&world.cache.root(), next, change);
     assert_eq!(find(&world, "new"), Ok(handle));
     assert_eq!(list(&world), ["first", "new"]);
@@ -115,7 +129,7 @@ fn late_attributes_do_not_replace_those_of_an_own_change() {
     let world = delegated();
     world.file("new", b"");
     // The notification arrives after this client's create, but describes an earlier change.
-    tell(&world, NameNotice::Removed { name: text("never") });
+    tell(&world, NoticedChange::Removed { name: text("never") });
     let (fs, how) = (&world.cache, Create::Guarded(SetAttr::default()));
     fs.create(&root(), &fs.root(), name("own"), &how).unwrap();
     let below = world.below.others();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use comity_coherence::{clear_new, clear_opened};
 use comity_credential::Grantee;
 use comity_export::{Node, SeenMade, View};
 use comity_proto::nfs4::{
@@ -62,10 +61,11 @@ impl<'a> File<'a> {
     }
 
     /// Truncates the file to zero, if the OPEN asks for that.
-    pub(super) fn empty(&self, opened: &Opened) -> Result<(), Stop> {
+    pub(super) fn empty(&self, compound: &Compound<'_>, opened: &Opened) -> Result<(), Stop> {
         if self.empties {
             let set = SetAttr { size: Some(0), ..SetAttr::default() };
-            self.view.setattr(clear_opened(opened), &self.node, &set, None)?;
+            let cleared = compound.asker(None).clear_opened(opened);
+            self.view.setattr(cleared, &self.node, &set, None)?;
         }
         Ok(())
     }
@@ -149,11 +149,17 @@ impl<'a> File<'a> {
     }
 
     /// Sets the attributes that an exclusive create cannot set.
-    fn set(&self, settings: &Settings) -> Result<(), Stop> {
+    fn set(&self, compound: &Compound<'_>, settings: &Settings) -> Result<(), Stop> {
         if !settings.set.is_empty() {
-            self.view.setattr(clear_new(), &self.node, &settings.set, None)?;
+            let cleared = compound.asker(None).clear_new();
+            self.view.setattr(cleared, &self.node, &settings.set, None)?;
         }
-        settings.set_acls(clear_new(), (&self.view, &self.node), false)
+        self.set_acls(compound, settings)
+    }
+
+    fn set_acls(&self, compound: &Compound<'_>, settings: &Settings) -> Result<(), Stop> {
+        let cleared = compound.asker(None).clear_new();
+        settings.set_acls(cleared, (&self.view, &self.node), false)
     }
 
     /// Notes that the caller's right to open the file was checked.
@@ -176,7 +182,7 @@ fn existing<'a>(
     name: &[u8],
     as_said: (&OpenClaim4<'a>, Share),
 ) -> Result<File<'a>, Stop> {
-    let (seen, of_dir) = view.lookup(dir, name)?;
+    let (seen, of_dir) = compound.look_up((&view, dir), name)?;
     openable(seen.attr.file_type)?;
     may_open(compound, (&view, &seen.node), as_said)?;
     Ok(File::there(view, seen.node, unchanged(of_dir), true).judged())
@@ -200,7 +206,7 @@ fn made<'a>(
             let made = view.create(cleared, dir, name, &Create::Guarded(settings.set))?;
             let fresh = Some(New::made(dir, name, &made));
             let file = new(compound, (view, dir), (&made, fresh), settings.mask);
-            let done = settings.set_acls(clear_new(), (&file.view, &file.node), false);
+            let done = file.set_acls(compound, &settings);
             file.once(compound, done)
         }
         Createhow4::Exclusive(verifier) => {
@@ -224,7 +230,7 @@ fn made<'a>(
             let fresh = New::if_made(dir, name, &made);
             let mask = settings.mask.or(&HOLDS_VERIFIER);
             let file = new(compound, (view, dir), (&made, fresh), mask);
-            let done = file.set(&settings);
+            let done = file.set(compound, &settings);
             file.once(compound, done)
         }
     }
@@ -238,7 +244,7 @@ fn unchecked<'a>(
     name: &'a [u8],
     (settings, share): (Settings, Share),
 ) -> Result<File<'a>, Stop> {
-    match view.lookup(dir, name) {
+    match compound.look_up((&view, dir), name) {
         Err(Status::NoEnt) => {}
         Err(status) => return Err(status.into()),
         Ok((seen, of_dir)) => {
@@ -257,7 +263,7 @@ fn unchecked<'a>(
     let made = view.create(cleared, dir, name, &Create::Unchecked(settings.set))?;
     let fresh = New::if_made(dir, name, &made);
     let file = new(compound, (view, dir), (&made, fresh), settings.mask);
-    let done = settings.set_acls(clear_new(), (&file.view, &file.node), false);
+    let done = file.set_acls(compound, &settings);
     file.once(compound, done)
 }
 

@@ -14,6 +14,7 @@ impl Engine {
         self.forget_lapsed(now);
         self.ask_hosts(now);
         self.watch_files(now);
+        self.waiting.forget(now);
         self.recall_slots(now);
         self.recall_any(now);
     }

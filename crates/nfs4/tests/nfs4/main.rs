@@ -9,6 +9,7 @@ mod callbacks;
 mod cloaks;
 mod copies;
 mod directories;
+mod directory_policies;
 mod directory_storm;
 mod emptying;
 mod extended;

@@ -9,6 +9,7 @@ mod notices;
 mod programs;
 mod recall;
 mod recall_any;
+mod worth;
 
 pub use cb_getattr::DelegatedAttributes;
 pub use directory::{DirectoryRequest, NoDirectory};

@@ -2,9 +2,7 @@ use std::fmt;
 
 use comity_vfs::DirectoryHold;
 
-use crate::limits::{
-    NOTIFICATION_DELAY_DEFAULT, NOTIFICATION_DELAY_MAX, NOTIFICATIONS_DEFAULT, NOTIFICATIONS_MAX,
-};
+use crate::limits::{NOTIFICATION_DELAY_MAX, NOTIFICATIONS_DEFAULT, NOTIFICATIONS_MAX};
 
 /// The policy by which clients get delegations of directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,8 +82,8 @@ pub struct DirectoryDelegations {
     /// many is recalled before the next change.
     pub notifications_max: u32,
     /// Most seconds from a change of attributes of a file to the notification of a client that is
-    /// notified of such changes in a directory.
-    pub delay_seconds_max: u32,
+    /// notified of such changes in a directory; `None` if no client is.
+    pub delay_seconds_max: Option<u32>,
 }
 
 impl Default for DirectoryDelegations {
@@ -95,7 +93,7 @@ impl Default for DirectoryDelegations {
             writers: None,
             recall_only: false,
             notifications_max: NOTIFICATIONS_DEFAULT,
-            delay_seconds_max: NOTIFICATION_DELAY_DEFAULT,
+            delay_seconds_max: None,
         }
     }
 }
@@ -193,7 +191,7 @@ impl DelegationWords {
             writers: self.writers,
             recall_only: self.recall_only.is_some(),
             notifications_max: self.notifications_max.unwrap_or(NOTIFICATIONS_DEFAULT),
-            delay_seconds_max: self.delay_seconds_max.unwrap_or(NOTIFICATION_DELAY_DEFAULT),
+            delay_seconds_max: self.delay_seconds_max,
         })
     }
 }
@@ -231,8 +229,8 @@ impl fmt::Display for DirectoryDelegations {
             write!(f, ":notifications={}", self.notifications_max)?;
         }
         match self.delay_seconds_max {
-            NOTIFICATION_DELAY_DEFAULT => Ok(()),
-            seconds => write!(f, ":delay={seconds}"),
+            None => Ok(()),
+            Some(seconds) => write!(f, ":delay={seconds}"),
         }
     }
 }
@@ -260,7 +258,7 @@ mod tests {
         assert_eq!(short.to_string(), "second-ask:sole-writer");
         assert!(short.are_granted());
         assert_eq!(short.hold(), None);
-        assert_eq!((short.notifications_max, short.delay_seconds_max), (64, 3));
+        assert_eq!((short.notifications_max, short.delay_seconds_max), (64, None));
         let more = DirectoryDelegations::parse("notifications=1024:sole-writer").unwrap();
         assert_eq!(more.notifications_max, 1024);
         assert!(!DirectoryDelegations::parse("sole-writer:never").unwrap().are_granted());

@@ -107,11 +107,7 @@ pub const NOTIFICATIONS_DEFAULT: u32 = 64;
 /// directory.
 pub const NOTIFICATIONS_MAX: u32 = 1024;
 
-/// Most seconds from a change of attributes of a file to the notification of clients, where the
-/// export does not say (`dir_delegations=...:delay=SECONDS`): as long as clients believe attributes
-/// at least without notifications (`acregmin`).
-pub const NOTIFICATION_DELAY_DEFAULT: u32 = 3;
-
-/// The greatest number that an export may say: as long as clients believe attributes at most
+/// Most seconds from a change of attributes of a file to the notification of clients that an export
+/// may say (`dir_delegations=...:delay=SECONDS`): as long as clients believe attributes at most
 /// without notifications (`acregmax`).
 pub const NOTIFICATION_DELAY_MAX: u32 = 60;

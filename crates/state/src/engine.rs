@@ -5,7 +5,7 @@ use comity_vfs::ChangedObjects;
 
 use crate::client::Clients;
 use crate::counters::Counters;
-use crate::directories::{Changes, DirectoryHistory};
+use crate::directories::{Changes, DirectoryHistory, WaitingChanges};
 use crate::effect::EffectQueue;
 use crate::export_graces::ExportGraces;
 use crate::file::{Children, File, Files};
@@ -97,6 +97,8 @@ pub struct Engine {
     pub(crate) files: Files,
     /// Changes of directories that are under way.
     pub(crate) changes: Changes,
+    /// Changes of directories whose clients were told to come back.
+    pub(crate) waiting: WaitingChanges,
     /// The use of directories, for the policies of their delegations.
     pub(crate) history: DirectoryHistory,
     /// Objects whose attributes were changed, while holders of directories want to be notified.
@@ -133,6 +135,7 @@ impl Engine {
             held: Arc::new(Pool::new(settings.limits.held_bytes)),
             files: Files::new(),
             changes: Changes::default(),
+            waiting: WaitingChanges::default(),
             history: DirectoryHistory::default(),
             changed: ChangedObjects::default(),
             children: Children::default(),
@@ -215,10 +218,11 @@ impl Engine {
         self.unstored().zip(settle).is_none_or(|(position, settle)| settle(position))
     }
 
-    /// Returns whether any file or directory is delegated. The cost is one atomic load.
+    /// Returns whether any file or directory is delegated, or was until a change that has yet to
+    /// come back. The cost is two atomic loads.
     #[must_use]
     pub fn has_delegations(&self) -> bool {
-        self.files.delegations.load(Ordering::SeqCst) > 0
+        self.files.delegations.load(Ordering::SeqCst) > 0 || self.waiting.are_there()
     }
 
     pub(crate) fn record(&self, record: Record) {

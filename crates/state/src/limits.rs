@@ -197,6 +197,18 @@ pub const NOTICE_PAUSES_MAX: u32 = 100;
 /// Afterwards it is acknowledged. It has been made, so that the caller cannot be told DELAY.
 pub const SILENT_PAUSES_MAX: u32 = 1000;
 
+/// Time for which a directory is kept free for a change that was told to come back after a recall.
+/// A host of NFSv3 repeats its call after 5 s, and a Linux client of NFSv4 after 15 s at most.
+pub(crate) const CHANGE_WAITS: Duration = Duration::from_secs(15);
+
+/// Most directories that are kept free for such changes. Each has lost a delegation within the last
+/// seconds; each takes about 200 bytes.
+pub(crate) const DIRECTORIES_WAITED_FOR_MAX: usize = 1 << 14;
+
+/// Most clients for whose changes one directory is kept free. When these have made their changes,
+/// the others find it free too, or wait once more.
+pub(crate) const WAITING_CHANGERS_MAX: usize = 64;
+
 /// Shortest rest of a client after the recall of a directory. A program that makes files one after
 /// another is done with most directories in less.
 pub(crate) const DIRECTORY_REST_MIN: Duration = Duration::from_secs(10);
@@ -204,7 +216,7 @@ pub(crate) const DIRECTORY_REST_MIN: Duration = Duration::from_secs(10);
 /// Longest rest. A directory that others change all the time is tried once an hour.
 pub(crate) const DIRECTORY_REST_MAX: Duration = Duration::from_secs(3600);
 
-/// Directories of all clients whose use is remembered. Each takes about 200 bytes.
+/// Directories of all clients whose use is remembered. Each takes about 350 bytes.
 pub(crate) const DIRECTORY_USES_MAX: usize = 1 << 16;
 
 /// Parts of a table, each with its own lock. Two clients use the same part only by chance.

@@ -15,6 +15,7 @@ impl Engine {
         self.ask_hosts(now);
         self.watch_files(now);
         self.notify_children(now);
+        self.waiting.forget(now);
         self.recall_slots(now);
         self.recall_any(now);
     }

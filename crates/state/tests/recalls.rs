@@ -128,6 +128,8 @@ struct Holder {
     open: Option<(Stateid, u32)>,
     delegated: Option<Delegated>,
     directory: Option<Delegated>,
+    /// Time until which the directory is kept free for the client's change, which was told to wait.
+    waits_until: Option<Duration>,
     revoked: Vec<Stateid>,
 }
 
@@ -235,8 +237,8 @@ impl World {
         }
     }
 
-    /// Asks for the directory, which is delegated unless the client has it or a delegation of it is
-    /// being recalled.
+    /// Asks for the directory, which is delegated unless the client has it, a delegation of it is
+    /// being recalled, or a change waits.
     fn ask_directory(&mut self, client: usize) {
         let user = Arc::new(Cred::new(Uid::new(1), Gid::new(1)));
         let request = DirectoryRequest {
@@ -251,15 +253,17 @@ impl World {
         let asked = self.engine.delegate_directory(self.now, &request);
         let mut held = self.holders.iter().filter_map(|holder| holder.directory);
         let is_recalled = held.any(|held| held.queued.is_some());
+        let mut waits = self.holders.iter().filter_map(|holder| holder.waits_until);
+        let is_wanted = is_recalled || waits.any(|until| until > self.now);
         match asked {
             Ok(stateid) => {
-                assert!(!is_recalled);
+                assert!(!is_wanted);
                 let (queued, sent) = (None, None);
                 let held = Delegated { stateid, kind: DelegationKind::Directory, queued, sent };
                 assert!(self.holders[client].directory.replace(held).is_none());
             }
             Err(NoDirectory::Held) => assert!(self.holders[client].directory.is_some()),
-            Err(error) => assert_eq!((error, is_recalled), (NoDirectory::Contention, true)),
+            Err(error) => assert_eq!((error, is_wanted), (NoDirectory::Contention, true)),
         }
     }
 
@@ -280,6 +284,7 @@ impl World {
             waits = true;
         }
         assert_eq!(changed, if waits { Err(Error::Delay) } else { Ok(()) });
+        self.holders[client].waits_until = waits.then_some(now + Duration::from_secs(15));
     }
 
     /// Asserts that a granted delegation conflicts with no state of other clients.

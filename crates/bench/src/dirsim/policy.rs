@@ -17,7 +17,7 @@ pub enum PolicyName {
     Always,
     /// A directory that is asked for twice within a minute; rested after a recall, longer each time
     SecondAsk,
-    /// The same as long as the delegations of the directory have saved more calls than they caused
+    /// At first the same; then at once, as long as delegations save more calls than they cause
     Adaptive,
 }
 
@@ -58,6 +58,18 @@ impl Policy {
     /// Notes that a client looks into a directory.
     pub(super) fn looked(&mut self, now_microseconds: u64, asker: Asker) {
         self.uses.entry(asker).or_default().ask(time(now_microseconds));
+    }
+
+    /// Notes that a client was notified of changes; returns whether it keeps the delegation.
+    pub(super) fn keeps(&mut self, now_microseconds: u64, asker: Asker) -> bool {
+        let known = self.uses.entry(asker).or_default();
+        known.notify();
+        self.policy.keeps(time(now_microseconds), known)
+    }
+
+    /// Notes that a client has returned a delegation.
+    pub(super) fn returned(&mut self, asker: Asker) {
+        self.uses.entry(asker).or_default().end();
     }
 
     /// Notes that a delegation was recalled.

@@ -1,6 +1,6 @@
 //! A simulated server and its clients, reduced to their knowledge of directories.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::client_cache::{CachedDirectory, ClientCache, KnownName};
 use super::directory_tree::DirectoryTree;
@@ -49,6 +49,7 @@ pub fn simulate(settings: Settings, events: &[Event]) -> SimulatedCalls {
         holders: HashMap::new(),
         held: 0,
         batches: HashMap::new(),
+        given_up: HashSet::new(),
         tally: SimulatedCalls::default(),
     };
     for event in events {
@@ -78,6 +79,8 @@ struct Simulation {
     holders: HashMap<u32, BTreeSet<u32>>,
     held: usize,
     batches: HashMap<CachedPlace, Batch>,
+    /// Delegations that are not worth their notifications.
+    given_up: HashSet<CachedPlace>,
     tally: SimulatedCalls,
 }
 
@@ -339,6 +342,9 @@ impl Simulation {
         let Some(delay) = self.settings.notification_delay_microseconds else {
             return self.recall(at, now);
         };
+        if self.given_up.contains(&at) {
+            return self.recall(at, now);
+        }
         let batch = self.batches.entry(at).or_default();
         if batch.names.is_empty() {
             batch.due = now.saturating_add(delay);
@@ -361,6 +367,7 @@ impl Simulation {
 
     fn let_go(&mut self, (client, directory): CachedPlace) {
         self.batches.remove(&(client, directory));
+        self.given_up.remove(&(client, directory));
         if self.holders.get_mut(&directory).is_some_and(|holders| holders.remove(&client)) {
             self.held -= 1;
         }
@@ -374,6 +381,9 @@ impl Simulation {
             let Some(batch) = self.batches.remove(&at) else { continue };
             self.tally.calls.notifications += 1;
             self.tally.notified += batch.names.len() as u64;
+            if !self.policy.keeps(batch.due, at) {
+                self.given_up.insert(at);
+            }
             let version = self.tree.version(at.1);
             let directory = self.cached(at);
             directory.version = Some(version);
@@ -395,6 +405,7 @@ impl Simulation {
         if let (_, Some(returned)) = cache.used(at.1, most) {
             self.tally.calls.returns += 1;
             self.let_go((at.0, returned));
+            self.policy.returned((at.0, returned));
         }
         self.cached(at)
     }

@@ -138,6 +138,62 @@ fn searches_reach_the_figures_of_citi_where_directories_are_forgotten_soon() {
     assert!(with.calls.total() < without.calls.total());
 }
 
+/// A trace of a client that looks for twenty missing names each five seconds, while another client
+/// makes a file now and then.
+fn searches_and_changes(pause_seconds: usize) -> Vec<Event> {
+    let mut lines = Vec::new();
+    for at in (0..2000).step_by(5) {
+        lines.extend((0..20).map(|name| (at * 10, format!("{at} 1 lookup /d n{name} missing\n"))));
+    }
+    for at in (3..2000).step_by(pause_seconds) {
+        lines.push((at * 10 + 1, format!("{at}.1 2 create /d f{at}\n")));
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    trace(&lines.into_iter().map(|(_, line)| line).collect::<String>())
+}
+
+#[test]
+fn the_adaptive_policy_saves_more_than_second_ask_where_delegations_are_worth_it() {
+    let believed_never = Settings { believed_microseconds: (0, 0), ..Settings::default() };
+    let traces = [
+        (Settings::default(), Pattern::Mail.trace(1, 5, 20)),
+        (Settings::default(), Pattern::Update.trace(1, 2, 3)),
+        (believed_never, searches_and_changes(100)),
+    ];
+    for (settings, events) in traces {
+        let calls = |policy| simulate(Settings { policy, ..settings }, &events).calls.total();
+        let (adaptive, second_ask) = (calls(PolicyName::Adaptive), calls(PolicyName::SecondAsk));
+        assert!(adaptive <= second_ask, "{adaptive} {second_ask}");
+    }
+}
+
+#[test]
+fn the_adaptive_policy_causes_few_calls_where_delegations_are_not_worth_it() {
+    let events: String = (0..1000)
+        .map(|at| format!("{at} 1 lookup /d n{at} missing\n{at}.5 2 create /d f{at}\n"))
+        .collect();
+    let events = trace(&events);
+    let recalls = |policy| run(policy, &events).calls.recalls;
+    let (adaptive, always) = (recalls(PolicyName::Adaptive), recalls(PolicyName::Always));
+    assert!(adaptive * 10 < always, "{adaptive} {always}");
+}
+
+/// RFC 8881, 10.9.4: a server recalls delegations that cause too many notifications.
+#[test]
+fn the_adaptive_policy_gives_up_a_holder_that_is_told_of_changes_and_never_looks() {
+    let creates = (0..1000).map(|at| format!("{}.{} 2 create /d f{at}\n", 30 + at / 10, at % 10));
+    let looks = "0 1 list /d\n10 1 list /d\n20 1 list /d\n";
+    let events = trace(&format!("{looks}{}", creates.collect::<String>()));
+    let notified = |policy| {
+        let settings =
+            Settings { policy, notification_delay_microseconds: Some(0), ..Settings::default() };
+        let calls = simulate(settings, &events).calls;
+        (calls.notifications, calls.recalls)
+    };
+    assert_eq!(notified(PolicyName::SecondAsk), (1000, 0));
+    assert_eq!(notified(PolicyName::Adaptive), (16, 1));
+}
+
 #[test]
 fn a_pattern_is_the_same_for_the_same_seed() {
     for pattern in <Pattern as clap::ValueEnum>::value_variants() {

@@ -468,10 +468,11 @@ pub(crate) const OPTIONS: &[Choice] = &[
          programs of this machine wait until clients have returned a directory (Linux 6.19); with \
          `local-late` clients are told after such a program has changed it. POLICY is \
          `second-ask` (a client gets a directory into which it looks twice within a minute, and \
-         waits longer after each recall; the default), `always`, `adaptive` (as second-ask, as \
-         long as more calls are saved than caused) or `never`. A client that asks for \
-         notifications of all changes of names (`comity mount` does) keeps the directory and is \
-         told of them; with `recall-only` each change recalls it. A client that has not \
+         waits longer after each recall; the default), `always`, `adaptive` (at first as \
+         second-ask, then without waiting as long as more calls are saved than caused; it also \
+         takes a directory back whose notifications are not worth it) or `never`. A client that \
+         asks for notifications of all changes of names (`comity mount` does) keeps the directory \
+         and is told of them; with `recall-only` each change recalls it. A client that has not \
          acknowledged N notifications of a directory (64 unless it is said, at most 1024) is too \
          slow: the next change recalls that directory",
     ),

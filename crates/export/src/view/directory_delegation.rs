@@ -30,12 +30,15 @@ impl View<'_> {
         Ok(granted.intersects(Access::READ | Access::LOOKUP))
     }
 
-    /// Returns whether clients can be told of every change of attributes of the objects in the
-    /// export: nobody changes them but this server, and no data server.
+    /// Returns whether clients are told of every change of attributes of the objects in the export,
+    /// if they ask for it: the export says so, and nobody changes them but this server, and no data
+    /// server.
     #[must_use]
     pub fn may_notify_of_children(&self) -> bool {
-        let only_here = self.rules().dir_delegations.writers == Some(DirectoryWriters::ServerOnly);
-        only_here && self.fs().placement().is_none() && !self.plan.stores_data()
+        let rules = self.rules().dir_delegations;
+        let only_here = rules.writers == Some(DirectoryWriters::ServerOnly);
+        let is_wanted = rules.delay_seconds_max.is_some();
+        is_wanted && only_here && self.fs().placement().is_none() && !self.plan.stores_data()
     }
 }
 

@@ -83,7 +83,7 @@ fn request(
         bytes_max: callback_bytes_max(compound, client),
         unacknowledged_max: rules.notifications_max as usize,
         children: view.may_notify_of_children(),
-        delay_max: Duration::from_secs(rules.delay_seconds_max.into()),
+        delay_max: Duration::from_secs(rules.delay_seconds_max.unwrap_or_default().into()),
     };
     // Notifications tell names to whoever may list them, and handles to whoever may look them up.
     let both = Access::READ | Access::LOOKUP;

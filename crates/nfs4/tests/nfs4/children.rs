@@ -293,9 +293,10 @@ fn notifications_of_children_are_granted_only_where_all_changes_are_seen_and_han
         attributes.iter().filter(|number| *number != attribute::FILEHANDLE).collect();
     let mode = Bitmap4::of(&[attribute::MODE, attribute::FILEHANDLE]);
     for (options, attributes, is_granted) in [
-        (",dir_delegations=always:sole-writer", attributes, true),
-        (",dir_delegations=always:sole-writer", Bitmap4::of(&unnamed), false),
-        (",dir_delegations=always:sole-writer", mode, false),
+        (",dir_delegations=always:sole-writer:delay=3", attributes, true),
+        (",dir_delegations=always:sole-writer:delay=3", Bitmap4::of(&unnamed), false),
+        (",dir_delegations=always:sole-writer:delay=3", mode, false),
+        (",dir_delegations=always:sole-writer", attributes, false),
         (",dir_delegations=always:sole-writer:recall-only", attributes, false),
     ] {
         let mut site = ServerAndClients::of(options);

@@ -24,7 +24,7 @@ use crate::callbacks::{client, go_to, opened, perform, reply};
 use crate::session::Session;
 use crate::world::{World, encoded, furnish, memory};
 
-const ALWAYS: &str = ",dir_delegations=always:sole-writer";
+const ALWAYS: &str = ",dir_delegations=always:sole-writer:delay=3";
 pub(crate) const TOP: &[&[u8]] = &[b"srv", b"pub"];
 pub(crate) const INNER: &[&[u8]] = &[b"srv", b"pub", b"inner"];
 

@@ -10,6 +10,7 @@ mod children;
 mod cloaks;
 mod copies;
 mod directories;
+mod directory_policies;
 mod directory_storm;
 mod emptying;
 mod extended;

@@ -28,7 +28,7 @@ pub struct DirectoryRequest<'a> {
     /// The credentials of the user whose rights were checked.
     pub user: &'a Arc<Cred<Disk>>,
     /// The policy of the export.
-    pub policy: &'a dyn DirectoryPolicy,
+    pub policy: &'static dyn DirectoryPolicy,
     /// The notifications that the client gets of changes of names; none if each change recalls the
     /// delegation.
     pub notices: Option<NoticeWishes>,
@@ -43,8 +43,8 @@ pub enum NoDirectory {
     Policy,
     /// The client has a delegation of the directory already.
     Held,
-    /// The directory is being changed, its delegations are being recalled, or it is also used
-    /// through another export.
+    /// The directory is being changed, its delegations are being recalled, a change that was told to
+    /// come back has yet to do so, or the directory is also used through another export.
     Contention,
     /// The client cannot be called back.
     Callbacks,
@@ -165,7 +165,8 @@ impl Engine {
         if on_file.delegations.of(request.client.id).is_some() {
             return Err(NoDirectory::Held);
         }
-        if file.key.export != request.directory.export || on_file.is_recalled() {
+        let is_wanted = on_file.is_recalled() || self.waiting.are_for(now, &file.key);
+        if file.key.export != request.directory.export || is_wanted {
             return Err(NoDirectory::Contention);
         }
         let what = StateKind::Delegation(DelegationState {
@@ -179,7 +180,8 @@ impl Engine {
         let number = number.map_err(|_| NoDirectory::Resource)?;
         let stateid = Stateid::new(request.client.id, number, 1);
         let holder = Holder { client: request.client.id, state: number };
-        let notices = request.notices.map(|wishes| Box::new(Notices::new(wishes)));
+        let notices = request.notices.map(Notices::new);
+        let notices = notices.map(|notices| Box::new(notices.judged_by(request.policy)));
         let delegated = Delegated::new(DelegationKind::Directory, stateid, notices);
         self.watch_children(file, (holder, &delegated));
         on_file.delegations.insert(holder, delegated);

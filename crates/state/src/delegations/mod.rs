@@ -10,6 +10,7 @@ mod notices;
 mod programs;
 mod recall;
 mod recall_any;
+mod worth;
 
 pub use cb_getattr::DelegatedAttributes;
 pub(crate) use children::is_watcher;

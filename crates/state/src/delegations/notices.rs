@@ -119,6 +119,9 @@ impl Engine {
             return;
         };
         if is_applied {
+            if !self.is_worth(now, notices.policy(), (client.id, &file.key)) {
+                notices.give_up();
+            }
             notices.acknowledge();
             self.send_notices(Some(now), &file, &mut on_file, holder);
         } else {

@@ -98,9 +98,39 @@ impl Engine {
         (key, share): (&FileKey, Share),
         may: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let Some(file) = self.files.get(key) else { return Ok(()) };
-        let mine = file.covered(key, mine.map(|client| client.id));
-        self.unless_expired(now, || self.try_break_if(now, &file, (mine, share), may))
+        let changer = mine.map(|client| client.id);
+        let broken = match self.files.get(key) {
+            Some(file) => self.break_on(now, changer, (&file, key, share), may),
+            None => Ok(()),
+        };
+        if broken.is_ok() {
+            self.waiting.end(key, changer);
+        }
+        broken
+    }
+
+    fn break_on(
+        &self,
+        now: Duration,
+        changer: Option<ClientId>,
+        (file, key, share): (&Arc<File>, &FileKey, Share),
+        may: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let mine = file.covered(key, changer);
+        let broken = self.unless_expired(now, || self.try_break_if(now, file, (mine, share), may));
+        if broken == Err(Error::Delay) {
+            self.note_wait(now, file, changer);
+        }
+        broken
+    }
+
+    /// Keeps a directory free for a change that is told to come back. The holder may have returned
+    /// it meanwhile.
+    fn note_wait(&self, now: Duration, file: &File, changer: Option<ClientId>) {
+        let left = file.state().delegations.strongest();
+        if left.is_none_or(|kind| kind == DelegationKind::Directory) {
+            self.waiting.begin(now, &file.key, changer);
+        }
     }
 
     /// Recalls all delegations of files of an export because the rules of its access have changed.

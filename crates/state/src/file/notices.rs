@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::directories::{Child, DirectoryNotice, NoticeBatch, NoticeWishes};
+use crate::directories::{Child, DirectoryNotice, DirectoryPolicy, NoticeBatch, NoticeWishes};
 
 /// The notifications of one directory delegation. One CB_NOTIFY is under way at a time, so that a
 /// client gets them in the order of the changes; those that come meanwhile wait, and go together.
@@ -17,6 +17,10 @@ pub(crate) struct Notices {
     under_way: usize,
     /// True if a call is under way.
     is_calling: bool,
+    /// The policy that judges whether the notifications are worth their calls.
+    policy: Option<&'static dyn DirectoryPolicy>,
+    /// True if they are not: the next change recalls the delegation.
+    given_up: bool,
 }
 
 impl Notices {
@@ -28,16 +32,34 @@ impl Notices {
             acknowledged: 0,
             under_way: 0,
             is_calling: false,
+            policy: None,
+            given_up: false,
         }
+    }
+
+    /// The same, judged by a policy.
+    pub(crate) fn judged_by(self, policy: &'static dyn DirectoryPolicy) -> Self {
+        Self { policy: Some(policy), ..self }
+    }
+
+    /// Returns the policy that judges them.
+    pub(crate) const fn policy(&self) -> Option<&'static dyn DirectoryPolicy> {
+        self.policy
+    }
+
+    /// Notes that they are not worth their calls. Those that are queued are still sent.
+    pub(crate) const fn give_up(&mut self) {
+        self.given_up = true;
     }
 
     pub(crate) const fn wishes(&self) -> NoticeWishes {
         self.wishes
     }
 
-    /// Returns whether another change may be notified. Otherwise the client is too slow.
+    /// Returns whether another change may be notified. Otherwise the client is too slow, or its
+    /// delegation is not worth its calls.
     pub(crate) fn has_room(&self) -> bool {
-        self.waiting.len() + self.under_way < self.wishes.unacknowledged_max
+        !self.given_up && self.waiting.len() + self.under_way < self.wishes.unacknowledged_max
     }
 
     /// Queues a notification; returns its number.

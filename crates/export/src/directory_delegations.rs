@@ -4,6 +4,28 @@ use comity_vfs::DirectoryHold;
 
 use crate::limits::{NOTIFICATION_DELAY_MAX, NOTIFICATIONS_DEFAULT, NOTIFICATIONS_MAX};
 
+/// The form of the value of `dir_delegations=`, for the documents.
+pub(crate) const VALUE: &str = "[POLICY:]sole-writer, local or local-late, \
+    [:recall-only][:notifications=N][:delay=SECONDS]; or never";
+
+/// The meaning of `dir_delegations=`, for the documents.
+pub(crate) const ABOUT: &str = "\
+    clients of NFSv4.1 that ask for it keep listings and missing names without asking again, \
+    until somebody else changes the directory. It takes one of three words: `sole-writer` says \
+    that nothing but this server changes the export's directories; `local` makes programs of \
+    this machine wait until clients have returned a directory (Linux 6.19); with `local-late` \
+    clients are told after such a program has changed it. POLICY is `second-ask` (a client gets \
+    a directory into which it looks twice within a minute, and waits longer after each recall; \
+    the default), `always`, `adaptive` (at first as second-ask, then without waiting as long as \
+    more calls are saved than caused; it also takes a directory back whose notifications are not \
+    worth it) or `never`. A client that asks for notifications of a kind of change (`comity \
+    mount` asks for all) keeps the directory and is told of such changes; others recall it; with \
+    `recall-only` each change recalls it. A client that has not acknowledged N notifications of \
+    a directory (64 unless it is said, at most 1024) is too slow: the next change recalls that \
+    directory. With `sole-writer` and `delay=SECONDS` a client that asks for it is also notified \
+    of changed attributes of the files in a directory, at most so long after a change (60 at \
+    most)";
+
 /// The policy by which clients get delegations of directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DirectoryGrants {

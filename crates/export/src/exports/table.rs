@@ -15,7 +15,7 @@ use super::idmap_options::{
 use crate::export_spec::{Fsid, Terms};
 use crate::path::normal;
 use crate::peer_server::peer_name;
-use crate::{Channels, DirectoryDelegations, KeyUse, Location, Referral};
+use crate::{Channels, DirectoryDelegations, KeyUse, Location, Referral, directory_delegations};
 
 /// An option of exports(5).
 #[derive(Debug)]
@@ -457,24 +457,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
     ),
     valued(
         "dir_delegations",
-        Argument::Needed(
-            "[POLICY:]sole-writer, local or local-late, [:recall-only][:notifications=N]; or never",
-        ),
+        Argument::Needed(directory_delegations::VALUE),
         "dir_delegations",
         dir_delegations,
-        "clients of NFSv4.1 that ask for it keep listings and missing names without asking again, \
-         until somebody else changes the directory. It takes one of three words: `sole-writer` \
-         says that nothing but this server changes the export's directories; `local` makes \
-         programs of this machine wait until clients have returned a directory (Linux 6.19); with \
-         `local-late` clients are told after such a program has changed it. POLICY is \
-         `second-ask` (a client gets a directory into which it looks twice within a minute, and \
-         waits longer after each recall; the default), `always`, `adaptive` (at first as \
-         second-ask, then without waiting as long as more calls are saved than caused; it also \
-         takes a directory back whose notifications are not worth it) or `never`. A client that \
-         asks for notifications of all changes of names (`comity mount` does) keeps the directory \
-         and is told of them; with `recall-only` each change recalls it. A client that has not \
-         acknowledged N notifications of a directory (64 unless it is said, at most 1024) is too \
-         slow: the next change recalls that directory",
+        directory_delegations::ABOUT,
     ),
 ];
 

@@ -6,14 +6,15 @@ use std::time::Duration;
 use comity_proto::nfs4::{Createtype4, Nfsstat4, operation as op};
 
 use crate::callbacks::{client, go_to, perform};
-use crate::directories::{CHILD, DIR, NAMES, TOP, ask, ask_with, make, plan};
+use crate::directories::{TOP, ask, ask_with, make, plan};
+use crate::notifications::{CHILD, DIR, NAMES};
 use crate::world::{World, furnish, memory};
 
 /// Time after which a request is not of the same visit any more.
 const VISIT: Duration = Duration::from_millis(120);
 
-/// Whether a directory is granted at the first request, at a second one, and at the next one after
-/// another client has changed the directory.
+/// Returns whether a directory is granted at the first request, at a second one, and at the next
+/// one after another client has changed the directory.
 fn granted_by(policy: &str) -> [bool; 3] {
     let fs = memory();
     furnish(&*fs);

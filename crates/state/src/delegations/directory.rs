@@ -43,8 +43,8 @@ pub enum NoDirectory {
     Policy,
     /// The client has a delegation of the directory already.
     Held,
-    /// The directory is being changed, its delegations are being recalled, a change that was told to
-    /// come back has yet to do so, or the directory is also used through another export.
+    /// The directory is being changed, its delegations are being recalled, a change that was told
+    /// to come back has yet to do so, or the directory is also used through another export.
     Contention,
     /// The client cannot be called back.
     Callbacks,

@@ -14,14 +14,14 @@ use crate::table::lock;
 use crate::{ClientId, FileKey};
 
 /// A client whose change waits, none if it is not one of NFSv4, and the end of the wait.
-type Waiting = (Option<ClientId>, Duration);
+type Changer = (Option<ClientId>, Duration);
 
 /// The changes that wait, by their directories.
 #[derive(Default)]
 pub(crate) struct WaitingChanges {
     /// Number of directories below, so that others cost one atomic load.
     count: AtomicUsize,
-    by_directory: Mutex<HashMap<FileKey, Vec<Waiting>, RandomState>>,
+    by_directory: Mutex<HashMap<FileKey, Vec<Changer>, RandomState>>,
 }
 
 impl WaitingChanges {

@@ -120,7 +120,8 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
     }
 
     /// Clears a change of attributes of an object, which may be a directory. Its holders are
-    /// notified instead of recalled, if they can be told all that changes.
+    /// notified instead of recalled, if they can be told all that changes. Holders of a directory
+    /// that answer at once are waited for, as for a change of names.
     ///
     /// # Errors
     /// As all functions here.
@@ -129,16 +130,16 @@ pub trait ChangesDirectories<'a>: Changer<'a> {
         (view, node): (&View<'_>, &Node),
         act: Act<'_>,
     ) -> Result<DirectoryClearance<'a>> {
-        let cleared = self.count(view, node, None);
-        self.clear_object((view, node), act)?;
-        let Some(engine) = self.engine().filter(|engine| engine.has_delegations()) else {
+        let (cleared, key) = (self.count(view, node, None), view.key(node));
+        let is_directory =
+            |engine: &&Engine| engine.delegated(&key) == Some(DelegationKind::Directory);
+        let engine = self.engine().filter(|engine| engine.has_delegations()).filter(is_directory);
+        // Only a directory has somebody to tell. Changes of files do not take turns.
+        let Some(engine) = engine else {
+            self.clear_object((view, node), act)?;
             return Ok(cleared);
         };
-        // Only a directory has somebody to tell. Changes of files do not take turns.
-        let key = view.key(node);
-        if engine.delegated(&key) != Some(DelegationKind::Directory) {
-            return Ok(cleared);
-        }
+        self.clear_directory((view, node), act)?;
         Ok(cleared.told_to(Arc::new(Holders::new(*self, engine, (key, None)))))
     }
 

@@ -39,6 +39,12 @@ struct KnownAttributes {
     own: u64,
     /// The delegation under which the attributes were fetched, if any.
     grant: Option<DelegationNumber>,
+    /// The change attribute of the version to which the names belong. Under a delegation a reply
+    /// brings attributes of changes that have yet to be notified: then it is older than them.
+    told: u64,
+    /// The change attribute before an own change that was made while notifications of earlier
+    /// changes were to come. Names may be newer than what those say.
+    overtaken: Option<u64>,
 }
 
 /// The version of a directory that a reply describes.
@@ -60,6 +66,11 @@ pub(crate) struct Step {
 impl KnownAttributes {
     const fn moment(&self) -> Moment {
         Moment { generation: self.generation, own: self.own }
+    }
+
+    /// Returns whether the names belong to the version of the attributes.
+    const fn is_told(&self) -> bool {
+        self.told == self.attr.change
     }
 }
 
@@ -132,12 +143,24 @@ impl AttributeCache {
         (now, delegated): (u64, bool),
     ) -> KnownAttributes {
         let known = self.known.get(node);
-        let same = known.filter(|known| delegated || known.attr.change == attr.change);
+        let is_same = |known: &KnownAttributes| attr.change == known.attr.change && known.is_told();
+        let same = known.filter(|known| delegated || is_same(known));
         let generation = same.map_or_else(|| self.next(), |same| same.generation);
         let life = self.life(same, attr.file_type, now);
         let own = known.map_or(0, |known| known.own);
         let grant = known.and_then(|known| known.grant);
-        let new = KnownAttributes { attr, fetched: Some(now), asked, life, generation, own, grant };
+        let kept = same.filter(|_| delegated);
+        let new = KnownAttributes {
+            attr,
+            fetched: Some(now),
+            asked,
+            life,
+            generation,
+            own,
+            grant,
+            told: kept.map_or(attr.change, |known| known.told),
+            overtaken: kept.and_then(|known| known.overtaken),
+        };
         self.known.insert(*node, new);
         new
     }
@@ -194,10 +217,14 @@ impl AttributeCache {
             self.put_expired(node, known);
             return None;
         };
-        let follows = known.filter(|known| before == Some(known.attr.change));
+        let is_next =
+            |known: &KnownAttributes| before == Some(known.attr.change) && known.is_told();
+        let follows = known.filter(is_next);
         let own = self.next();
         let new = match follows {
-            Some(known) => KnownAttributes { attr: after, fetched: Some(now), ..known },
+            Some(known) => {
+                KnownAttributes { attr: after, fetched: Some(now), told: after.change, ..known }
+            }
             // The reply to a later call has arrived first, so the order of the two changes is
             // unknown.
             None if known.is_some_and(|known| asked < known.asked) => {
@@ -206,11 +233,24 @@ impl AttributeCache {
             }
             None => {
                 let put = self.put(node, after, asked, (now, false));
-                KnownAttributes { generation: self.next(), ..put }
+                let overtaken = before.filter(|_| put.grant.is_some());
+                KnownAttributes { generation: self.next(), overtaken, ..put }
             }
         };
         self.known.insert(*node, KnownAttributes { own, asked: self.ask(), ..new });
         follows.map(|known| Step { from: known.moment(), to: Moment { own, ..known.moment() } })
+    }
+
+    /// Returns whether a notification may be of a change before an own change that is noted. It
+    /// must not change names: they may be newer.
+    pub(crate) fn is_overtaken(&self, dir: &Handle, after: Option<u64>) -> bool {
+        let _turn = self.turn();
+        let known = self.known.get(dir).and_then(|known| Some((known, known.overtaken?)));
+        let Some((known, own)) = known else { return false };
+        if after.is_some_and(|change| change >= own) {
+            self.known.insert(*dir, KnownAttributes { overtaken: None, ..known });
+        }
+        true
     }
 
     /// Notes a change of a directory by another client, from a notification. Other names stay
@@ -241,7 +281,8 @@ impl AttributeCache {
             },
         );
         let (own, asked, fetched) = (self.next(), self.ask(), after.map(|_| now));
-        self.known.insert(*dir, KnownAttributes { attr, own, asked, fetched, ..known });
+        let told = after.map_or(known.told, |after| after.change);
+        self.known.insert(*dir, KnownAttributes { attr, own, asked, fetched, told, ..known });
         Some(Step { from: known.moment(), to: Moment { own, ..known.moment() } })
     }
 
@@ -382,5 +423,39 @@ mod tests {
         assert!(cache.note(&node(), attr(3), later, (0, false)));
         cache.note_own(&node(), (Some(1), Some(attr(2))), own, 0);
         assert!(cache.get(&node(), 0, true).is_none(), "the attributes must be fetched");
+    }
+
+    fn grant(cache: &AttributeCache, change: u64, number: u64) {
+        let grant = DelegationNumber(number);
+        cache.note_granted(&node(), attr(change), cache.ask(), (0, grant));
+    }
+
+    #[test]
+    fn names_of_a_lost_delegation_are_not_those_of_a_change_that_was_not_notified() {
+        let cache = AttributeCache::new(AttributeTimes::default());
+        grant(&cache, 1, 1);
+        let first = cache.generation(&node());
+        note(&cache, 2, 0, true);
+        assert_eq!(cache.generation(&node()), first, "the notification is to come");
+        note(&cache, 2, 0, false);
+        let second = cache.generation(&node());
+        assert!(second > first, "it never came");
+        note(&cache, 3, 0, true);
+        grant(&cache, 3, 2);
+        assert!(cache.generation(&node()) > second, "it never came to the new delegation");
+    }
+
+    #[test]
+    fn an_own_change_before_earlier_ones_are_notified_overtakes_their_notifications() {
+        let cache = AttributeCache::new(AttributeTimes::default());
+        grant(&cache, 1, 1);
+        assert!(!cache.is_overtaken(&node(), Some(1)));
+        note(&cache, 3, 0, true);
+        let first = cache.generation(&node());
+        note_own(&cache, 3, 4);
+        assert!(cache.generation(&node()) > first);
+        assert!(cache.is_overtaken(&node(), Some(2)));
+        assert!(cache.is_overtaken(&node(), Some(3)), "the last one");
+        assert!(!cache.is_overtaken(&node(), Some(5)));
     }
 }

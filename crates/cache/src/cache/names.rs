@@ -227,9 +227,9 @@ impl Cache {
         self.names.forget((dir, name));
         let change = change.inspect_err(|_| self.doubt((dir, name)))?;
         let edit = ListingEdit::Remove(name.bytes().into());
-        self.note_own_names(dir, &change, asked, Some(&edit));
-        if self.attributes.last(dir).is_some() {
-            self.note_name(cred, (dir, name), None);
+        if let Some(step) = self.note_own_names(dir, &change, asked, Some(&edit)) {
+            // Another client may have made the name again.
+            self.note_found(cred, (dir, name), None, step.to);
         }
         Ok(change)
     }
@@ -257,42 +257,47 @@ impl Cache {
         }
         self.names.forget(source);
         self.names.forget(target);
-        self.note_moved(cred, (source, target), (from, to), asked);
+        let [left, entered] = self.note_moved(cred, (source, target), (from, to), asked);
         // A reply may have cached it again meanwhile.
         self.names.forget(target);
         if may_be_without_effect(from) {
             return;
         }
-        self.note_name(cred, source, None);
-        if moved.is_some() {
-            self.note_name(cred, target, moved);
+        if let Some(step) = left {
+            self.note_found(cred, source, None, step.to);
+        }
+        if let Some(step) = entered.filter(|_| moved.is_some()) {
+            self.note_found(cred, target, moved, step.to);
         }
     }
 
-    /// Notes the changes of the directories of a rename.
+    /// Notes the changes of the directories of a rename; returns that of the source and that of the
+    /// target, unless other changes came between.
     fn note_moved(
         &self,
         cred: &Cred<Disk>,
         (source, target): ((&Handle, Name<'_>), (&Handle, Name<'_>)),
         (from, to): (&Change<Disk>, &Change<Disk>),
         asked: Asked,
-    ) {
+    ) -> [Option<Step>; 2] {
         // Otherwise the listings are not of the new version, and are fetched again.
         let old_is_gone = !may_be_without_effect(from);
         let [old, new] = [source.1, target.1].map(|name| Arc::<[u8]>::from(name.bytes()));
         if source.0 == target.0 {
             let edit = if old == new { ListingEdit::Nothing } else { ListingEdit::Move(old, new) };
             let edit = Some(edit).filter(|_| old_is_gone);
-            self.note_own_names(source.0, from, asked, edit.as_ref());
-            return;
+            return [self.note_own_names(source.0, from, asked, edit.as_ref()); 2];
         }
         let moved = self.listings.entry(source.0, self.attributes.moment(source.0), &old);
         let edit = moved.map(|KnownEntry { fileid, node, .. }| {
             ListingEdit::added_by(CallerId::of(cred), new, (fileid, node))
         });
         let removal = Some(ListingEdit::Remove(old)).filter(|_| old_is_gone);
-        self.note_own_names(source.0, from, asked, removal.as_ref());
-        self.note_own_names(target.0, to, asked, edit.filter(|_| old_is_gone).as_ref());
+        let edit = edit.filter(|_| old_is_gone);
+        [
+            self.note_own_names(source.0, from, asked, removal.as_ref()),
+            self.note_own_names(target.0, to, asked, edit.as_ref()),
+        ]
     }
 
     /// Notes an entry of a listing, and returns it as callers see it.

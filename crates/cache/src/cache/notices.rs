@@ -73,7 +73,13 @@ impl Cache {
             self.attributes.expire(dir);
             return;
         }
+        let is_overtaken =
+            self.attributes.is_overtaken(dir, notice.after.map(|after| after.change));
         let step = self.attributes.note_told(dir, notice.after, self.now());
+        if is_overtaken {
+            self.attributes.disown(dir);
+            return;
+        }
         let edit = match &notice.change {
             NoticedChange::Added { name, object } => self.added(dir, name, object),
             NoticedChange::Removed { name } => self.removed(dir, name),

@@ -133,8 +133,17 @@ impl Below {
     /// Notifies the client of a change of a directory by another client, under the delegation of
     /// this number.
     pub(in super::super) fn notify(&self, dir: &Handle, grant: u64, change: NoticedChange) {
-        let Attr { change: number, size, links, used, atime, ctime, mtime, .. } =
-            self.memory.getattr(dir).unwrap();
+        self.notify_late((dir, grant), change, self.memory.getattr(dir).unwrap());
+    }
+
+    /// The same, with the attributes that the directory had after that change.
+    pub(in super::super) fn notify_late(
+        &self,
+        (dir, grant): (&Handle, u64),
+        change: NoticedChange,
+        attr: Attr<Disk>,
+    ) {
+        let Attr { change: number, size, links, used, atime, ctime, mtime, .. } = attr;
         let after = NoticedAttributes { change: number, size, links, used, atime, ctime, mtime };
         let (dir, grant, after) = (*dir, DelegationNumber(grant), Some(after));
         let notice = DirectoryNotice { dir, grant, change, after };
@@ -403,7 +412,8 @@ impl Fs for Below {
     }
 
     fn remove(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {
-        self.fs.remove(cred, dir, name)
+        let removed = self.fs.remove(cred, dir, name);
+        self.pass_on(removed)
     }
 
     fn rmdir(&self, cred: &Cred<Disk>, dir: &Handle, name: Name<'_>) -> Result<Change<Disk>> {

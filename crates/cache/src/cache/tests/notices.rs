@@ -141,6 +141,44 @@ fn late_attributes_do_not_replace_those_of_an_own_change() {
 }
 
 #[test]
+fn a_late_notification_does_not_undo_an_own_change() {
+    let world = delegated();
+    let (fs, below) = (&world.cache, world.below.others());
+    let how = Create::Guarded(SetAttr::default());
+    fs.create(&root(), &fs.root(), name("lock"), &how).unwrap();
+    below.remove(&root(), &below.root(), name("lock")).unwrap();
+    let removed = below.getattr(&below.root()).unwrap();
+    // Another reply brings the attributes after the removal, of which nothing was told yet.
+    fs.note(&fs.root(), removed, fs.attributes.ask());
+    let made = fs.create(&root(), &fs.root(), name("lock"), &how).unwrap().value.handle;
+    assert_eq!(find(&world, "lock"), Ok(made));
+    let change = NoticedChange::Removed { name: text("lock") };
+    world.below.notify_late((&fs.root(), grant(&world)), change, removed);
+    assert_eq!(find(&world, "lock"), Ok(made));
+    assert_eq!(list(&world), ["first", "lock"]);
+}
+
+#[test]
+fn a_name_that_was_removed_here_and_made_again_elsewhere_is_found() {
+    let world = delegated();
+    let (fs, below) = (&world.cache, world.below.others());
+    std::thread::scope(|scope| {
+        // The reply to the removal comes after the notification of the creation.
+        let replies = world.below.answers.lock().unwrap();
+        let removal = scope.spawn(|| fs.remove(&root(), &fs.root(), name("first")));
+        let is_removed = || below.lookup(&root(), &below.root(), name("first")).is_err();
+        until("the name is removed", is_removed);
+        let handle = world.file("first", b"");
+        tell(&world, NoticedChange::Added { name: text("first"), object: object(handle) });
+        list(&world);
+        drop(replies);
+        removal.join().unwrap().unwrap();
+        fs.getattr(&fs.root()).unwrap();
+        assert_eq!(find(&world, "first"), Ok(handle));
+    });
+}
+
+#[test]
 fn own_changes_of_names_keep_the_listing() {
     let world = delegated();
     let (fs, listed) = (&world.cache, world.calls(Verb::Readdir));

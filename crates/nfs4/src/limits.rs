@@ -57,8 +57,8 @@ pub const CALLBACK_RETRY_SECONDS: u64 = 1;
 /// may be dead. A client can cause a probe with each call.
 pub const PROBES_MAX: u32 = 8;
 
-/// Bytes of a request that are hashed to recognize a retry: SEQUENCE and the beginning of the next
-/// operation. A hash of all of a large WRITE would cost as much as the WRITE.
+/// Bytes after SEQUENCE that are hashed to recognize a retry. A hash of all of a large WRITE would
+/// cost as much as the WRITE.
 pub const DIGEST_BYTES: usize = 512;
 
 /// Bytes of an RPC reply before the results, which a session's limits include (RFC 8881, 18.36.3).

@@ -98,11 +98,13 @@ impl Compound<'_> {
     }
 
     /// Returns the digest by which a retry of the request is recognized. Its high half is the
-    /// caller; its low half is a hash of the length and the beginning of the request. A hash of all
-    /// of a large WRITE would cost as much as the WRITE. If a client sends two requests with the
-    /// same digest, it gets the reply of the first one; no other client is harmed.
-    pub(crate) fn digest(&self) -> u64 {
-        let beginning = self.request.get(..DIGEST_BYTES).unwrap_or(self.request);
+    /// caller; its low half is a hash of the length of the request and of the beginning of what
+    /// follows SEQUENCE. SEQUENCE itself may differ: Linux encodes a request anew when its
+    /// connection has broken, with the highest slot that it uses then. A hash of all of a large
+    /// WRITE would cost as much as the WRITE. If a client sends two requests with the same digest,
+    /// it gets the reply of the first one; no other client is harmed.
+    pub(crate) fn digest(&self, following: &[u8]) -> u64 {
+        let beginning = following.get(..DIGEST_BYTES).unwrap_or(following);
         let hash = self.nfs.digests().hash_one((self.request.len(), beginning));
         self.caller.principal.0 << 32 | hash & u64::from(u32::MAX)
     }

@@ -14,7 +14,7 @@ pub(super) fn sequence(
     args: &mut Decoder<'_>,
     reply: &mut Encoder,
 ) -> Result<(), Stop> {
-    let args = args.value::<Sequence4args>()?;
+    let (args, following) = (args.value::<Sequence4args>()?, args.rest());
     let wanted = Sequence {
         session: SessionId(args.sessionid),
         seqid: args.sequenceid,
@@ -23,7 +23,7 @@ pub(super) fn sequence(
         cache_this: args.cachethis,
         operations: compound.following + 1,
         request_bytes: compound.request.len() + CALL_HEADER_BYTES_MIN,
-        digest: compound.digest(),
+        digest: compound.digest(following),
         connection: compound.connection(),
         origin: compound.caller.origin,
     };

@@ -11,10 +11,15 @@ use crate::world::World;
 
 /// The first request of a session, which looks up a name.
 fn request(session: &Session, name: &[u8]) -> Vec<u8> {
+    request_with(session, name, 0)
+}
+
+/// The same, while the client uses the slots up to `highest_slotid`.
+fn request_with(session: &Session, name: &[u8], highest_slotid: u32) -> Vec<u8> {
     let mut call = Encoder::new();
     call.value(&CompoundHead { tag: Opaque(b""), minorversion: 1, operations: 3 });
     call.value(&op::SEQUENCE);
-    let (sequenceid, slotid, highest_slotid) = (1, 0, 0);
+    let (sequenceid, slotid) = (1, 0);
     let sessionid = session.id();
     let cachethis = true;
     call.value(&Sequence4args { sessionid, sequenceid, slotid, highest_slotid, cachethis });
@@ -43,6 +48,15 @@ fn a_repeated_call_has_the_same_answer_and_another_call_has_none() {
     }
     world.act_as(1001, 1000, &[]);
     assert_eq!(status(&world.compound(&request(&session, b"srv")).0), Nfsstat4::SeqFalseRetry);
+}
+
+#[test]
+fn a_repeated_call_may_name_another_highest_slot() {
+    let world = World::new();
+    let session = Session::open(&world, 1);
+    let (answer, _) = world.compound(&request_with(&session, b"srv", 5));
+    assert_eq!(status(&answer), Nfsstat4::Ok);
+    assert_eq!(world.compound(&request_with(&session, b"srv", 0)).0, answer);
 }
 
 /// A call that SEQUENCE refuses does not change the slot (RFC 8881, 18.46.3): the next call has the

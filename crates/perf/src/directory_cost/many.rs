@@ -153,8 +153,9 @@ impl Crowd {
         let directory = key(number).context("a handle")?;
         let begun = Instant::now();
         // An attribute of the directory itself changes, which is not notified.
-        let changed =
-            self.engine.break_delegations(NOW, None, &directory, Share::access(Share::BOTH));
+        let change =
+            || self.engine.break_delegations(NOW, None, &directory, Share::access(Share::BOTH));
+        let changed = change();
         let effects = std::iter::from_fn(|| self.engine.poll_effect());
         let recalled: Vec<Stateid> = effects.filter_map(recalled).collect();
         let taken = begun.elapsed();
@@ -164,6 +165,8 @@ impl Crowd {
             let returned = self.engine.delegreturn((Sender::of(NOW, client), &directory), stateid);
             returned.map_err(|error| anyhow!("DELEGRETURN: {error:?}"))?;
         }
+        // The directory is not delegated before the change that waits has come back.
+        change().map_err(|error| anyhow!("the change: {error:?}"))?;
         self.hold(number..number + 1)?;
         Ok(taken)
     }

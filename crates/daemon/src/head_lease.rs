@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use comity_server::LogRateLimit;
 use comity_store::etcd::Etcd;
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 
 /// The exit code of a head that has lost its lease: systemd starts the server again.
 const EXIT_CODE: i32 = 1;
@@ -29,9 +29,9 @@ pub(crate) struct HeadLease {
 
 /// Returns the time since the machine was booted.
 fn now_milliseconds() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
-    seconds * 1000 + u64::try_from(now.tv_nsec).unwrap_or_default() / 1_000_000
+    // Through the C library: rustix panics on a kernel whose vDSO lacks a function.
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl HeadLease {

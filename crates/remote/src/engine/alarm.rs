@@ -1,12 +1,12 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 
 /// Time since the machine was booted, including sleep: a lease also runs out while a laptop sleeps.
 pub(super) fn now() -> Duration {
-    let time = clock_gettime(ClockId::Boottime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    // Through the C library: rustix panics on a kernel whose vDSO lacks a function.
+    clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from)
 }
 
 /// Wakes the timer thread.

@@ -13,8 +13,8 @@ use comity_server::blocking_hook;
 use comity_store::GrantFile;
 use comity_vfs::{AsServer, Cred, Disk};
 use nix::errno::Errno;
-use nix::time::{ClockId, clock_gettime};
 
+use crate::clocks::{ClockId, milliseconds};
 use crate::options::Options;
 use crate::user_ids::cred_of;
 
@@ -176,13 +176,7 @@ impl GrantService {
 /// A clock that never shows a moment before `seen`.
 fn clock(seen: Moment) -> comity_grants::TellMoment {
     // Rights are read with each call, and the coarse clocks of the kernel cost a quarter of the
-    // fine ones. They stand still for up to ten milliseconds. The C library asks for them, since
-    // rustix panics on a kernel whose vDSO lacks a function (user-mode Linux 7.2).
-    let milliseconds = |clock| {
-        let Ok(now) = clock_gettime(clock) else { return 0 };
-        let (seconds, nanoseconds) = (now.tv_sec().max(0) as u64, now.tv_nsec().max(0) as u64);
-        seconds.saturating_mul(1_000).saturating_add(nanoseconds / 1_000_000)
-    };
+    // fine ones. They stand still for up to ten milliseconds.
     let begun = milliseconds(ClockId::CLOCK_MONOTONIC_COARSE);
     let clock = RightsClock::after(seen, 0);
     Box::new(move || {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use comity_server::LogRateLimit;
 use comity_store::etcd::Etcd;
-use nix::time::{ClockId, clock_gettime};
+
+use crate::clocks::{ClockId, milliseconds};
 
 /// The exit code of a head that has lost its lease: systemd starts the server again.
 const EXIT_CODE: i32 = 1;
@@ -29,9 +30,7 @@ pub(crate) struct HeadLease {
 
 /// Returns the time since the machine was booted.
 fn now_milliseconds() -> u64 {
-    // Through the C library: rustix panics on a kernel whose vDSO lacks a function.
-    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    milliseconds(ClockId::CLOCK_BOOTTIME)
 }
 
 impl HeadLease {

@@ -8,6 +8,7 @@
 
 mod check_state;
 mod client_admin;
+mod clocks;
 mod cluster;
 mod configuration;
 mod control_handler;

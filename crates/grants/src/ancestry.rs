@@ -14,7 +14,7 @@ use crate::{Moment, ObjectId};
 /// so the names by which clients looked it up are remembered, and checked again before they count.
 pub struct Ancestry {
     places: Cache<FileKey, Arc<ObjectPlaces>>,
-    /// Number of moves between directories. ObjectPlaces found before the last move are not used.
+    /// Number of moves between directories. Places found before the last move are not used.
     moves: AtomicU64,
 }
 
